@@ -1,0 +1,1 @@
+//! The vocabulary of Kubernetes informers: entries, keys, versions, resources, events and the traits at the seams

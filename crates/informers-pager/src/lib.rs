@@ -1,0 +1,1 @@
+//! Reads Kubernetes lists in pages: one walker, full-list fallback, buffered pages

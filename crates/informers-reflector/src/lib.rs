@@ -1,0 +1,1 @@
+//! Keeps a sink equal to a Kubernetes collection: list, watch, resume, relist, back-off, resync
