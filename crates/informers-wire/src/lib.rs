@@ -1,86 +1,81 @@
-//! Bytes of the Kubernetes API to raw items and frames: list splitter, watch framer, Status, Retry-After, gzip members; no IO
+//! Bytes of the Kubernetes API to raw items and frames, without IO.
 //!
-//! Public surface (everything re-exported at the crate root; bodies follow in the next commits):
+//! A list of a hundred thousand pods is hundreds of megabytes of JSON, a watch never ends, and either may carry one
+//! object that does not decode. So this crate does not parse bodies; it cuts them, chunk by chunk as they arrive,
+//! into the raw JSON of single objects, which can then be decoded one by one, on as many cores as there are.
+//! Sockets, HTTP and decoding are somebody else's job: every type here is fed with bytes and asked for results.
 //!
-//! ```text
-//! // list.rs
-//! pub struct ListSplitter;                       // Debug, Default
-//! impl ListSplitter {
-//!     pub fn new() -> Self;                      // limit DEFAULT_MAX_SIZE (64 MiB) per item
-//!     pub fn with_max_item_size(self, bytes: usize) -> Self;
-//!     pub fn push(&mut self, chunk: Bytes);      // then drain next_item
-//!     pub fn next_item(&mut self) -> Result<Option<Bytes>, Error>; // None = push more or finish; Error::TooLarge is not fatal, go on
-//!     pub fn is_complete(&self) -> bool;         // closing brace seen
-//!     pub fn finish(self) -> Result<ListTrailer, Error>;
-//! }
-//! pub struct ListTrailer { kind: String, api_version: String, resource_version: String, continue_token: Option<String>, remaining_item_count: Option<u64> }
+//! | what comes | type |
+//! |---|---|
+//! | a compressed body | [`ContentDecoder`]: identity, or gzip with any number of members |
+//! | the body of a list | [`ListSplitter`]: raw items, then a [`ListTrailer`] |
+//! | the body of a watch | [`WatchFramer`]: raw frames, each read by [`WatchFrame::parse`] |
+//! | the body of an error | [`Status::from_body`], and its predicates |
+//! | an object that does not decode | [`peek_identity`]: who it is |
+//! | `Retry-After`, `Warning` headers | [`retry_after`], [`RetryAfter`], [`Warning`] |
 //!
-//! // watch.rs
-//! pub struct WatchFramer;                        // Debug, Default
-//! impl WatchFramer {
-//!     pub fn new() -> Self;
-//!     pub fn with_max_frame_size(self, bytes: usize) -> Self;
-//!     pub fn push(&mut self, chunk: Bytes);
-//!     pub fn next_frame(&mut self) -> Result<Option<Bytes>, Error>; // None = push more; no error is fatal here
-//!     pub fn finish(self) -> StreamEnd;
-//! }
-//! pub enum StreamEnd { Clean, MidFrame { bytes: usize } }
+//! All of it holds at most the chunks not yet taken plus one object, whose size is limited, and looks at each byte
+//! once, however small the chunks are.
 //!
-//! // frame.rs
-//! pub enum WatchFrame {
-//!     Added(Bytes), Modified(Bytes), Deleted(Bytes),
-//!     Bookmark { version: String, initial_events_end: bool },
-//!     Error(Box<Status>),
-//!     Unknown { event_type: String, version: Option<String> },
-//! }
-//! impl WatchFrame { pub fn parse(raw: &Bytes) -> Result<WatchFrame, Error>; }
-//!
-//! // identity.rs
-//! pub struct Identity<'a> { namespace, name, uid, resource_version: Option<Cow<'a, str>> }   // into_owned() -> Identity<'static>
-//! pub fn peek_identity(raw: &[u8]) -> Identity<'_>;
-//!
-//! // status.rs
-//! pub struct Status { status: String, message: String, reason: String, code: u16, details: Option<StatusDetails> } // serde, Display, std Error
-//! pub struct StatusDetails { name, group, kind, uid: String, causes: Vec<StatusCause>, retry_after_seconds: u32 }
-//! pub struct StatusCause { reason /* "type" is "reason" on the wire */, message, field: String }
-//! impl Status {
-//!     pub fn new(code: u16, reason: &str, message: impl Into<String>) -> Self;
-//!     pub fn from_body(code: u16, content_type: Option<&str>, body: &[u8]) -> Self;
-//!     pub fn is_expired / is_gone / is_too_large_resource_version / is_not_found / is_forbidden / is_unauthorized / is_timeout
-//!          / is_internal_error / is_conflict / is_already_exists / is_too_many_requests / is_service_unavailable / ... (&self) -> bool;
-//!     pub fn has_cause(&self, reason: &str) -> bool;
-//! }
-//!
-//! // retry_after.rs
-//! pub enum RetryAfter { Delay(Duration), At(SystemTime) }
-//! impl RetryAfter {
-//!     pub fn parse(header: &str) -> Option<Self>;
-//!     pub fn from_status(status: &Status) -> Option<Self>;
-//!     pub fn delay(self, now: SystemTime, cap: Duration) -> Duration;
-//! }
-//! pub fn retry_after(header: Option<&str>, status: Option<&Status>, now: SystemTime, cap: Duration) -> Option<Duration>;
-//!
-//! // warning.rs
-//! pub struct Warning { code: u16, agent: String, text: String, date: Option<SystemTime> }
-//! impl Warning { pub fn parse_header(value: &str) -> Vec<Warning>; }
-//!
-//! // encoding.rs
-//! pub struct ContentDecoder;
-//! impl ContentDecoder {
-//!     pub fn from_header(content_encoding: Option<&str>) -> Result<Self, Error>;  // identity, gzip, x-gzip
-//!     pub fn push(&mut self, chunk: Bytes);
-//!     pub fn next_chunk(&mut self) -> Result<Option<Bytes>, Error>;               // pieces of at most 64 KiB; None = push more
-//!     pub fn finish(self) -> Result<(), Error>;                                   // error when cut inside a member
-//! }
-//!
-//! // error.rs
-//! #[non_exhaustive] pub enum Error {
-//!     Status(Box<Status>),                 // a list was asked for, a Status came
-//!     NotAList { kind: Option<String> }, Table,
-//!     NotJson { excerpt: String }, Syntax { offset: u64, expected: &'static str, found: String },
-//!     Truncated { bytes: u64 }, Envelope { field: &'static str, source: serde_json::Error },
-//!     TooLarge(Box<TooLarge>),             // { size, limit, event_type: Option<String>, identity: Identity<'static> }
-//!     MalformedFrame(Box<MalformedFrame>), // { event_type: Option<String>, identity: Identity<'static>, reason, excerpt }
-//!     UnsupportedEncoding { encoding: String }, Gzip { .. },
-//! }
+//! # A watch, from the wire to its events
 //! ```
+//! use bytes::Bytes;
+//! use informers_wire::{ContentDecoder, Error, StreamEnd, WatchFrame, WatchFramer};
+//!
+//! # fn main() -> Result<(), Error> {
+//! let mut decoder = ContentDecoder::from_header(None)?;
+//! let mut framer = WatchFramer::new();
+//! let mut seen = Vec::new();
+//! for chunk in [
+//!     "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"8\"}}}\n{\"ty",
+//!     "pe\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"9\"}}}\n",
+//! ] {
+//!     decoder.push(Bytes::from_static(chunk.as_bytes()));
+//!     while let Some(content) = decoder.next_chunk()? {
+//!         framer.push(content);
+//!         loop {
+//!             match framer.next_frame() {
+//!                 Ok(Some(frame)) => seen.push(WatchFrame::parse(&frame)?),
+//!                 Ok(None) => break,
+//!                 Err(error) if !error.is_fatal() => eprintln!("passed over: {error}"),
+//!                 Err(error) => return Err(error),
+//!             }
+//!         }
+//!     }
+//! }
+//! assert!(matches!(&seen[0], WatchFrame::Added(object) if object.starts_with(b"{\"metadata\"")));
+//! assert!(matches!(&seen[1], WatchFrame::Bookmark { version, .. } if version == "9"));
+//! assert_eq!(framer.finish(), StreamEnd::Clean);
+//! # Ok(())
+//! # }
+//! ```
+
+mod encoded_word;
+mod encoding;
+mod envelope;
+mod error;
+mod frame;
+mod gzip;
+mod identity;
+mod input;
+mod list;
+mod object;
+mod retry_after;
+mod scan;
+mod status;
+mod warning;
+mod watch;
+
+pub use encoding::ContentDecoder;
+pub use error::{Error, FrameProblem, MalformedFrame, TooLarge};
+pub use frame::WatchFrame;
+pub use identity::{Identity, peek_identity};
+pub use list::{ListSplitter, ListTrailer};
+pub use retry_after::{RetryAfter, retry_after};
+pub use status::{Status, StatusCause, StatusDetails};
+pub use warning::Warning;
+pub use watch::{StreamEnd, WatchFramer};
+
+/// The largest item or frame that is read unless told otherwise, in bytes: 64 MiB. The API server stores up to
+/// 1.5 MiB an object (as sent to etcd; its JSON is larger), so only damage or another server comes near it.
+pub const DEFAULT_MAX_SIZE: usize = 64 << 20;

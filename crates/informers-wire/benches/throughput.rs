@@ -1,0 +1,132 @@
+//! Megabytes a second of each stage on one core: `cargo bench -p informers-wire`.
+//!
+//! Best of several rounds over a list of pods of about 7 KB each, in chunks of 16 KiB as hyper reads them.
+#![allow(clippy::print_stdout, missing_docs)] // a benchmark prints
+
+use std::fmt::Write as _;
+use std::hint::black_box;
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use informers_wire::{ContentDecoder, ListSplitter, WatchFrame, WatchFramer, peek_identity};
+
+const PODS: usize = 10_000;
+const CHUNK: usize = 16 << 10;
+const ROUNDS: usize = 9;
+
+fn main() {
+    let pods: Vec<String> = (0..PODS).map(pod).collect();
+    let list = format!(
+        r#"{{"kind":"PodList","apiVersion":"v1","metadata":{{"resourceVersion":"1"}},"items":[{}]}}"#,
+        pods.join(",")
+    );
+    let watch: String = pods.iter().fold(String::new(), |mut all, pod| {
+        let _ = writeln!(all, r#"{{"type":"MODIFIED","object":{pod}}}"#);
+        all
+    });
+    println!("{PODS} pods, {} bytes each, chunks of {CHUNK}", pods[0].len());
+
+    let list = Bytes::from(list);
+    report("list splitter", list.len(), || {
+        let mut splitter = ListSplitter::new();
+        let mut items = 0;
+        for chunk in chunks(&list) {
+            splitter.push(chunk);
+            while let Some(item) = splitter.next_item().expect("a good list") {
+                items += usize::from(!black_box(item).is_empty());
+            }
+        }
+        splitter.finish().expect("a whole list");
+        assert_eq!(items, PODS);
+    });
+
+    let watch = Bytes::from(watch);
+    report("watch framer and envelope", watch.len(), || {
+        let mut framer = WatchFramer::new();
+        let mut frames = 0;
+        for chunk in chunks(&watch) {
+            framer.push(chunk);
+            while let Some(frame) = framer.next_frame().expect("good frames") {
+                frames += usize::from(matches!(black_box(WatchFrame::parse(&frame)), Ok(WatchFrame::Modified(_))));
+            }
+        }
+        assert_eq!(frames, PODS);
+    });
+
+    report("peek identity (of whole objects)", pods.iter().map(String::len).sum(), || {
+        for pod in &pods {
+            assert!(black_box(peek_identity(pod.as_bytes())).uid.is_some());
+        }
+    });
+
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(&list).expect("memory");
+    let compressed = Bytes::from(encoder.finish().expect("memory"));
+    report("gzip (of its content)", list.len(), || {
+        let mut decoder = ContentDecoder::from_header(Some("gzip")).expect("gzip is known");
+        let mut length = 0;
+        for chunk in chunks(&compressed) {
+            decoder.push(chunk);
+            while let Some(content) = decoder.next_chunk().expect("good data") {
+                length += black_box(content).len();
+            }
+        }
+        assert_eq!(length, list.len());
+    });
+}
+
+fn chunks(body: &Bytes) -> impl Iterator<Item = Bytes> {
+    (0..body.len()).step_by(CHUNK).map(|start| body.slice(start..body.len().min(start + CHUNK)))
+}
+
+fn report(stage: &str, bytes: usize, mut run: impl FnMut()) {
+    let mut best = Duration::MAX;
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        run();
+        best = best.min(start.elapsed());
+    }
+    println!("{stage:35} {:6.0} MB/s", bytes as f64 / best.as_secs_f64() / 1e6);
+}
+
+/// A pod as a server writes it: metadata with managed fields, a spec of two containers, a status.
+fn pod(number: usize) -> String {
+    let mut env = String::new();
+    for variable in 0..12 {
+        let _ = write!(
+            env,
+            r#"{{"name":"SETTING_{variable}","valueFrom":{{"configMapKeyRef":{{"name":"settings-{variable}","key":"value","optional":true}}}}}},"#
+        );
+    }
+    env.push_str(r#"{"name":"LAST","value":"1"}"#);
+    let container = |name: &str| {
+        format!(
+            r#"{{"name":"{name}","image":"registry.example.com/team/{name}:v1.{number}","command":["/bin/{name}","--listen=:8080","--verbosity=2"],"ports":[{{"name":"http","containerPort":8080,"protocol":"TCP"}}],"env":[{env}],"resources":{{"limits":{{"cpu":"500m","memory":"256Mi"}},"requests":{{"cpu":"100m","memory":"128Mi"}}}},"volumeMounts":[{{"name":"data","mountPath":"/var/data"}},{{"name":"kube-api-access-x{number}","readOnly":true,"mountPath":"/var/run/secrets/kubernetes.io/serviceaccount"}}],"livenessProbe":{{"httpGet":{{"path":"/healthz","port":8080,"scheme":"HTTP"}},"timeoutSeconds":1,"periodSeconds":10,"successThreshold":1,"failureThreshold":3}},"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File","imagePullPolicy":"IfNotPresent"}}"#
+        )
+    };
+    let mut managed = String::new();
+    for field in 0..8 {
+        let _ = write!(managed, r#""k:{{\"containerPort\":{field},\"protocol\":\"TCP\"}}":{{".":{{}},"f:name":{{}}}},"#);
+    }
+    managed.push_str(r#""f:restartPolicy":{}"#);
+    let mut conditions = String::new();
+    for condition in ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady"] {
+        let _ = write!(
+            conditions,
+            r#"{{"type":"{condition}","observedGeneration":1,"status":"True","lastProbeTime":null,"lastTransitionTime":"2026-05-04T03:02:01Z"}},"#
+        );
+    }
+    conditions.push_str(
+        r#"{"type":"PodScheduled","status":"True","lastProbeTime":null,"lastTransitionTime":"2026-05-04T03:02:00Z"}"#,
+    );
+    format!(
+        r#"{{"metadata":{{"name":"web-{number}","generateName":"web-","namespace":"team-{}","uid":"7b1e8f0a-5c7d-4a39-9e0b-{number:012}","resourceVersion":"{}","creationTimestamp":"2026-05-04T03:02:00Z","labels":{{"app":"web","pod-template-hash":"6d4cf56db6","tier":"frontend"}},"annotations":{{"example.com/config-hash":"b5bb9d8014a0f9b1d61e21e796d78dccdf1352f23cd32812f4850b878ae4944c"}},"ownerReferences":[{{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-6d4cf56db6","uid":"0d0c4f3e-1111-2222-3333-444455556666","controller":true,"blockOwnerDeletion":true}}],"managedFields":[{{"manager":"kube-controller-manager","operation":"Update","apiVersion":"v1","time":"2026-05-04T03:02:00Z","fieldsType":"FieldsV1","fieldsV1":{{"f:spec":{{{managed}}}}}}}]}},"spec":{{"volumes":[{{"name":"data","emptyDir":{{}}}},{{"name":"kube-api-access-x{number}","projected":{{"sources":[{{"serviceAccountToken":{{"expirationSeconds":3607,"path":"token"}}}},{{"configMap":{{"name":"kube-root-ca.crt","items":[{{"key":"ca.crt","path":"ca.crt"}}]}}}}],"defaultMode":420}}}}],"containers":[{},{}],"restartPolicy":"Always","terminationGracePeriodSeconds":30,"dnsPolicy":"ClusterFirst","serviceAccountName":"default","nodeName":"node-{}","securityContext":{{}},"schedulerName":"default-scheduler","tolerations":[{{"key":"node.kubernetes.io/not-ready","operator":"Exists","effect":"NoExecute","tolerationSeconds":300}}],"priority":0,"enableServiceLinks":true,"preemptionPolicy":"PreemptLowerPriority"}},"status":{{"phase":"Running","conditions":[{conditions}],"hostIP":"10.0.0.{}","podIP":"10.1.2.3","podIPs":[{{"ip":"10.1.2.3"}}],"startTime":"2026-05-04T03:02:00Z","qosClass":"Burstable"}}}}"#,
+        number % 50,
+        1_000_000 + number,
+        container("server"),
+        container("sidecar"),
+        number % 500,
+        number % 250,
+    )
+}

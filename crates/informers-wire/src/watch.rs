@@ -1,0 +1,168 @@
+//! Cuts the body of a watch into frames while it arrives.
+
+use bytes::Bytes;
+
+use crate::frame::peek_frame;
+use crate::input::{Input, Keep, RawValue, ValueReader};
+use crate::object::excerpt;
+use crate::{DEFAULT_MAX_SIZE, Error, FrameProblem, Identity, MalformedFrame, TooLarge};
+
+/// Cuts the body of a watch into its JSON objects, one frame each.
+///
+/// Frames are found by their brackets, not by lines: line breaks between them may be missing, doubled, CRLF, or
+/// stand inside a pretty-printed frame. Bytes are looked at once, however small the pieces they come in, and a
+/// piece may end inside a multi-byte character. A frame that lies within one chunk is a slice of it.
+///
+/// No error ends the stream here: a frame over the limit, or text that is no object (up to the next line break),
+/// is passed, reported and left behind.
+///
+/// ```
+/// use bytes::Bytes;
+/// use informers_wire::{StreamEnd, WatchFrame, WatchFramer};
+///
+/// let mut framer = WatchFramer::new();
+/// framer.push(Bytes::from_static(b"{\"type\":\"ADDED\",\"object\":{}}\n{\"type\":\"DEL"));
+/// assert_eq!(framer.next_frame()?.unwrap(), r#"{"type":"ADDED","object":{}}"#);
+/// assert_eq!(framer.next_frame()?, None);
+/// framer.push(Bytes::from_static(b"ETED\",\"object\":{}}"));
+/// let frame = framer.next_frame()?.unwrap();
+/// assert!(matches!(WatchFrame::parse(&frame)?, WatchFrame::Deleted(_)));
+/// assert_eq!(framer.finish(), StreamEnd::Clean);
+/// # Ok::<(), informers_wire::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct WatchFramer {
+    input: Input,
+    phase: Phase,
+    reader: ValueReader<(Option<String>, Identity<'static>)>,
+    max_frame_size: usize,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Between,
+    InFrame,
+    /// Text that is no object; its beginning is kept for the report.
+    InStrayText(Vec<u8>),
+}
+
+/// How much of stray text is kept.
+const STRAY_TEXT_KEPT: usize = 256;
+
+/// How the body of a watch ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StreamEnd {
+    /// Behind a whole frame, or before the first.
+    Clean,
+    /// Inside a frame: the connection was cut. What is lost comes again when the watch resumes.
+    MidFrame {
+        /// Bytes of the cut frame.
+        bytes: u64,
+    },
+    /// Inside text that is no frame at all.
+    StrayText {
+        /// Its first bytes, at most 200.
+        excerpt: String,
+    },
+}
+
+impl Default for WatchFramer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl WatchFramer {
+    /// A framer at the start of a body, with a limit of [`DEFAULT_MAX_SIZE`] for each frame.
+    pub fn new() -> Self {
+        Self {
+            input: Input::default(),
+            phase: Phase::Between,
+            reader: ValueReader::new(peek_frame),
+            max_frame_size: DEFAULT_MAX_SIZE,
+        }
+    }
+
+    /// Sets the largest size of a frame in bytes; larger ones are skipped and come as [`Error::TooLarge`].
+    #[must_use]
+    pub fn with_max_frame_size(mut self, bytes: usize) -> Self {
+        self.max_frame_size = bytes;
+        self
+    }
+
+    /// Hands in the next piece of the body. Take the frames with [`WatchFramer::next_frame`] before the next push,
+    /// or the pieces pile up.
+    pub fn push(&mut self, chunk: Bytes) {
+        self.input.push(chunk);
+    }
+
+    /// The next whole frame, or none when more of the body is needed.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] and [`Error::MalformedFrame`]; go on as before after either.
+    pub fn next_frame(&mut self) -> Result<Option<Bytes>, Error> {
+        loop {
+            match &mut self.phase {
+                Phase::Between => match self.input.peek_token() {
+                    None => return Ok(None),
+                    Some(b'{') => self.phase = Phase::InFrame,
+                    Some(_) => self.phase = Phase::InStrayText(Vec::new()),
+                },
+                Phase::InFrame => {
+                    let keep = Keep::UpTo(self.max_frame_size);
+                    let Some(frame) = self.reader.read(&mut self.input, keep) else { return Ok(None) };
+                    self.phase = Phase::Between;
+                    match frame {
+                        RawValue::Whole(frame) => return Ok(Some(frame)),
+                        RawValue::TooLarge { size, peeked: (event_type, identity) } => {
+                            let limit = self.max_frame_size;
+                            return Err(Error::TooLarge(Box::new(TooLarge {
+                                size,
+                                limit,
+                                event_type,
+                                identity,
+                            })));
+                        }
+                        RawValue::Skipped => {}
+                    }
+                }
+                Phase::InStrayText(kept) => {
+                    let Some(front) = self.input.front() else { return Ok(None) };
+                    let line_break = memchr::memchr(b'\n', front);
+                    let length = line_break.unwrap_or(front.len());
+                    let room = (STRAY_TEXT_KEPT - kept.len()).min(length);
+                    kept.extend_from_slice(&front[..room]);
+                    let begin = excerpt(kept);
+                    self.input.advance(length);
+                    if line_break.is_some() {
+                        self.phase = Phase::Between;
+                        return Err(Error::MalformedFrame(Box::new(MalformedFrame {
+                            problem: FrameProblem::NotAnObject,
+                            event_type: None,
+                            identity: Identity::default(),
+                            excerpt: begin,
+                        })));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tells whether the body ended behind a whole frame. Take the frames that are left first.
+    pub fn finish(self) -> StreamEnd {
+        match self.phase {
+            Phase::Between => StreamEnd::Clean,
+            Phase::InFrame => StreamEnd::MidFrame { bytes: self.reader.size() },
+            Phase::InStrayText(kept) => StreamEnd::StrayText { excerpt: excerpt(&kept) },
+        }
+    }
+
+    #[cfg(test)]
+    fn scanned(&self) -> u64 {
+        self.reader.scanned()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,191 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::WatchFrame;
+use crate::list::tests::{any_json, pieces};
+
+fn frames<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<Bytes>, Vec<Error>, StreamEnd) {
+    frames_of(WatchFramer::new(), pieces)
+}
+
+fn frames_of<'a>(
+    mut framer: WatchFramer,
+    pieces: impl Iterator<Item = &'a [u8]>,
+) -> (Vec<Bytes>, Vec<Error>, StreamEnd) {
+    let (mut found, mut errors) = (Vec::new(), Vec::new());
+    for piece in pieces {
+        framer.push(Bytes::copy_from_slice(piece));
+        loop {
+            match framer.next_frame() {
+                Ok(Some(frame)) => found.push(frame),
+                Ok(None) => break,
+                Err(error) => errors.push(error),
+            }
+        }
+    }
+    (found, errors, framer.finish())
+}
+
+#[test]
+fn a13_every_layout_of_a_stream() {
+    let one = r#"{"type":"ADDED","object":{"a":"}\n"}}"#;
+    let two = "{\n  \"type\": \"DELETED\",\n  \"object\": {\n  }\n}";
+    for body in [
+        format!("{one}\n{two}\n"),
+        format!("{one}{two}"),
+        format!("\u{FEFF}{one}\r\n\r\n\r\n{two}\r\n"),
+        format!("\n\n {one}\n \n\t{two}"),
+    ] {
+        for size in [1, 2, 7, 64, body.len()] {
+            let (found, errors, end) = frames(body.as_bytes().chunks(size));
+            assert_eq!(found, [one, two], "{body:?} by {size}");
+            assert!(errors.is_empty());
+            assert_eq!(end, StreamEnd::Clean);
+        }
+    }
+}
+
+#[test]
+fn a13_a_large_frame_in_single_bytes_is_read_once() {
+    // Emoji of four bytes, CJK, a combining mark, and escaped surrogate pairs.
+    let object = format!(r#"{{"data":"{}"}}"#, "😀日e\u{301}\\uD83D\\uDE00".repeat(150_000));
+    assert!(object.len() > 3_000_000);
+    let body = format!("{{\"type\":\"ADDED\",\"object\":{object}}}\r\n");
+    let mut framer = WatchFramer::new();
+    let mut found = Vec::new();
+    for index in 0..body.len() {
+        framer.push(Bytes::copy_from_slice(&body.as_bytes()[index..=index]));
+        found.extend(framer.next_frame().unwrap());
+    }
+    assert!(framer.scanned() <= body.len() as u64, "{} bytes scanned", framer.scanned());
+    assert_eq!(found.len(), 1);
+    let WatchFrame::Added(raw) = WatchFrame::parse(&found[0]).unwrap() else { panic!("not added") };
+    assert_eq!(raw, object);
+
+    let (by_seven, _, _) = frames(body.as_bytes().chunks(7));
+    assert_eq!(by_seven, found);
+}
+
+#[test]
+fn a13_cuts_before_and_behind_a_line_break_and_inside_escapes() {
+    let one = r#"{"type":"ADDED","object":{"a":"\uD83D\uDE00\\"}}"#;
+    let body = format!("{one}\n{one}\n");
+    for cut in 0..=body.len() {
+        let (left, right) = body.as_bytes().split_at(cut);
+        let (found, errors, end) = frames([left, right].into_iter());
+        assert_eq!((found.len(), errors.len(), end), (2, 0, StreamEnd::Clean), "cut at {cut}");
+        assert!(found.iter().all(|frame| frame == one));
+    }
+}
+
+#[test]
+fn a13_twenty_megabytes_pass() {
+    let body = format!(r#"{{"type":"ADDED","object":{{"d":"{}"}}}}"#, "x".repeat(20 << 20));
+    let (found, errors, _) = frames(body.as_bytes().chunks(16 << 10));
+    assert_eq!((found.len(), found[0].len(), errors.len()), (1, body.len(), 0));
+}
+
+#[test]
+fn a13_a_frame_over_the_limit_is_passed_and_named() {
+    let big = format!(
+        r#"{{"type":"MODIFIED","object":{{"metadata":{{"name":"cm","resourceVersion":"31"}},"d":"{}"}}}}"#,
+        "x".repeat(3000)
+    );
+    let small = r#"{"type":"ADDED","object":{}}"#;
+    let body = format!("{small}\n{big}\n{small}\n");
+    for size in [1, 64, 700, body.len()] {
+        let framer = WatchFramer::new().with_max_frame_size(1000);
+        let (found, errors, end) = frames_of(framer, body.as_bytes().chunks(size));
+        assert_eq!(found, [small, small]);
+        assert_eq!(end, StreamEnd::Clean);
+        let [Error::TooLarge(frame)] = &errors[..] else { panic!("{errors:?}") };
+        assert_eq!((frame.size, frame.limit), (big.len() as u64, 1000));
+        assert_eq!(frame.event_type.as_deref(), Some("MODIFIED"));
+        assert_eq!(frame.identity.resource_version.as_deref(), Some("31"));
+    }
+}
+
+#[test]
+fn a_frame_of_exactly_the_limit_passes() {
+    let frame = r#"{"type":"ADDED","object":{}}"#;
+    for size in [1, frame.len()] {
+        let framer = WatchFramer::new().with_max_frame_size(frame.len());
+        let (found, errors, _) = frames_of(framer, frame.as_bytes().chunks(size));
+        assert_eq!((found.len(), errors.len()), (1, 0));
+        let framer = WatchFramer::new().with_max_frame_size(frame.len() - 1);
+        let (found, errors, _) = frames_of(framer, frame.as_bytes().chunks(size));
+        assert_eq!((found.len(), errors.len()), (0, 1));
+    }
+}
+
+#[test]
+fn the_end_tells_whether_a_frame_was_cut() {
+    let (_, _, end) = frames([&b"{\"type\":"[..]].into_iter());
+    assert_eq!(end, StreamEnd::MidFrame { bytes: 8 });
+    assert_eq!(frames([&b"\n \n"[..]].into_iter()).2, StreamEnd::Clean);
+    assert_eq!(frames(std::iter::empty()).2, StreamEnd::Clean);
+}
+
+#[test]
+fn a15_stray_text_is_one_error_and_left_behind() {
+    let (found, errors, end) = frames(b"upstream {reset}\n{\"type\":\"X\"}\nno healthy upstream".chunks(3));
+    assert_eq!(found, [r#"{"type":"X"}"#]);
+    let [Error::MalformedFrame(stray)] = &errors[..] else { panic!("{errors:?}") };
+    assert_eq!((stray.problem, &*stray.excerpt), (FrameProblem::NotAnObject, "upstream {reset}"));
+    assert_eq!(end, StreamEnd::StrayText { excerpt: "no healthy upstream".to_owned() });
+}
+
+#[test]
+fn a15_a_pretty_bare_status_is_one_frame() {
+    let body = "{\n  \"kind\": \"Status\",\n  \"code\": 429,\n  \"reason\": \"TooManyRequests\"\n}\n";
+    let (found, errors, _) = frames(body.as_bytes().chunks(4));
+    assert_eq!((found.len(), errors.len()), (1, 0));
+    let WatchFrame::Error(status) = WatchFrame::parse(&found[0]).unwrap() else { panic!("no error") };
+    assert!(status.is_too_many_requests());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_frames_in_any_pieces_are_the_same(
+        objects in prop::collection::vec(any_json(), 0..8),
+        pretty in any::<bool>(),
+        separator in prop::sample::select(vec!["", "\n", "\r\n", "\n\n  "]),
+        sizes in prop::collection::vec(1_usize..90, 1..6),
+    ) {
+        let raw: Vec<String> = objects
+            .iter()
+            .map(|object| {
+                let frame = serde_json::json!({"type": "MODIFIED", "object": {"inner": object}});
+                if pretty { serde_json::to_string_pretty(&frame) } else { serde_json::to_string(&frame) }.unwrap()
+            })
+            .collect();
+        let body = raw.join(separator);
+        let (found, errors, end) = frames(pieces(body.as_bytes(), &sizes));
+        prop_assert_eq!(&found, &raw);
+        prop_assert!(errors.is_empty());
+        prop_assert_eq!(end, StreamEnd::Clean);
+        for (frame, object) in found.iter().zip(&objects) {
+            let WatchFrame::Modified(raw) = WatchFrame::parse(frame).unwrap() else { panic!("{frame:?}") };
+            let parsed: serde_json::Value = serde_json::from_slice(&raw).unwrap();
+            prop_assert_eq!(&parsed["inner"], object);
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_survived(
+        body in prop::collection::vec(prop::sample::select(b"{}[]\"\\,:type1 \n\xEF\xBB\xBF".to_vec()), 0..200),
+        sizes in prop::collection::vec(1_usize..90, 1..6),
+    ) {
+        let (whole, whole_errors, whole_end) = frames([&body[..]].into_iter());
+        let (cut, cut_errors, cut_end) = frames(pieces(&body, &sizes));
+        for frame in &whole {
+            // Whatever it says, it must not panic, and an error must not end the stream.
+            prop_assert!(WatchFrame::parse(frame).err().is_none_or(|error| !error.is_fatal()));
+        }
+        prop_assert_eq!(whole, cut);
+        prop_assert_eq!(format!("{whole_errors:?}"), format!("{cut_errors:?}"));
+        prop_assert_eq!(whole_end, cut_end);
+    }
+}
