@@ -1,0 +1,108 @@
+use std::hash::{BuildHasher, Hash};
+
+use hashbrown::hash_table::Entry;
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+/// Everything known of one key, except its delay.
+///
+/// client-go keeps a dirty and a processing set besides the storage; one slot for each key makes that one look-up.
+#[derive(Debug)]
+pub(super) struct Slot<T> {
+    /// `None` while the slot is free.
+    key: Option<T>,
+    hash: u64,
+    /// The last time it was taken, as a number of all takes.
+    pub(super) take: u64,
+    /// The last time it was pushed, as a number of all pushes.
+    pub(super) push: u64,
+    /// Tickets in the storage; more than one only when `done` for a key not taken queues it again.
+    pub(super) queued: u32,
+    pub(super) dirty: bool,
+    pub(super) processing: bool,
+}
+
+impl<T> Slot<T> {
+    pub(super) fn key(&self) -> Option<&T> {
+        self.key.as_ref()
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.queued == 0 && !self.dirty && !self.processing
+    }
+}
+
+/// Keys by hash in a slab: everything but an add or a look-up by key goes by index and never hashes.
+#[derive(Debug)]
+pub(super) struct Slots<T> {
+    hasher: DefaultHashBuilder,
+    table: HashTable<usize>,
+    slots: Vec<Slot<T>>,
+    free: Vec<usize>,
+}
+
+impl<T> Default for Slots<T> {
+    fn default() -> Self {
+        Self { hasher: DefaultHashBuilder::default(), table: HashTable::new(), slots: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slots<T> {
+    /// The slot, if a key lives in it.
+    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut Slot<T>> {
+        self.slots.get_mut(index).filter(|slot| slot.key.is_some())
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<&Slot<T>> {
+        self.slots.get(index).filter(|slot| slot.key.is_some())
+    }
+
+    /// All keys with their slots.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &T, &Slot<T>)> {
+        self.slots.iter().enumerate().filter_map(|(index, slot)| Some((index, slot.key.as_ref()?, slot)))
+    }
+
+    /// Frees the slot and gives back its key.
+    pub(super) fn release(&mut self, index: usize) -> Option<T> {
+        let slot = self.slots.get_mut(index)?;
+        let key = slot.key.take()?;
+        if let Ok(entry) = self.table.find_entry(slot.hash, |&other| other == index) {
+            entry.remove();
+        }
+        self.free.push(index);
+        Some(key)
+    }
+}
+
+impl<T: Eq + Hash> Slots<T> {
+    pub(super) fn find(&self, key: &T) -> Option<usize> {
+        let hash = self.hasher.hash_one(key);
+        self.table.find(hash, |&index| self.slots[index].key.as_ref() == Some(key)).copied()
+    }
+
+    /// The slot of the key, made if there is none; the given key comes back if there was one.
+    pub(super) fn find_or_insert(&mut self, key: T) -> (usize, Option<T>) {
+        let hash = self.hasher.hash_one(&key);
+        let slots = &mut self.slots;
+        let entry = self.table.entry(
+            hash,
+            |&index| slots[index].key.as_ref() == Some(&key),
+            |&index| slots[index].hash,
+        );
+        match entry {
+            Entry::Occupied(occupied) => (*occupied.get(), Some(key)),
+            Entry::Vacant(vacant) => {
+                let slot =
+                    Slot { key: Some(key), hash, take: 0, push: 0, queued: 0, dirty: false, processing: false };
+                let index = if let Some(index) = self.free.pop() {
+                    slots[index] = slot;
+                    index
+                } else {
+                    slots.push(slot);
+                    slots.len() - 1
+                };
+                vacant.insert(index);
+                (index, None)
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+use std::collections::VecDeque;
+use std::task::Waker;
+
+/// Tasks that wait, the longest first.
+///
+/// A waiter that is notified leaves the list; it then either finds what it waited for, or registers again, or is
+/// dropped. Who drops a waiter must ask [`remove`](Self::remove) whether it had been notified, and if so pass the
+/// notification on: that is what makes a lost wake-up impossible.
+#[derive(Debug, Default)]
+pub(super) struct Waiters {
+    /// Numbers ascend.
+    waiting: VecDeque<(u64, Waker)>,
+    numbers: u64,
+}
+
+impl Waiters {
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    pub(super) fn register(&mut self, waker: Waker) -> u64 {
+        self.numbers += 1;
+        self.waiting.push_back((self.numbers, waker));
+        self.numbers
+    }
+
+    /// Replaces the waker. `false` if the waiter has been notified since it registered.
+    pub(super) fn update(&mut self, number: u64, waker: &Waker) -> bool {
+        let Ok(index) = self.index(number) else { return false };
+        if let Some((_, present)) = self.waiting.get_mut(index) {
+            present.clone_from(waker);
+        }
+        true
+    }
+
+    /// `false` if the waiter has been notified since it registered.
+    pub(super) fn remove(&mut self, number: u64) -> bool {
+        self.index(number).is_ok_and(|index| self.waiting.remove(index).is_some())
+    }
+
+    /// Takes out the one that waits the longest, but `last` only if there is no other.
+    pub(super) fn pop(&mut self, last: Option<u64>) -> Option<Waker> {
+        let skip = self.waiting.len() > 1 && self.waiting.front().map(|&(number, _)| number) == last;
+        self.waiting.remove(usize::from(skip)).map(|(_, waker)| waker)
+    }
+
+    pub(super) fn take_all(&mut self) -> impl Iterator<Item = Waker> + use<> {
+        std::mem::take(&mut self.waiting).into_iter().map(|(_, waker)| waker)
+    }
+
+    pub(super) fn first(&self) -> Option<(u64, &Waker)> {
+        self.waiting.front().map(|(number, waker)| (*number, waker))
+    }
+
+    pub(super) fn waker(&self, number: u64) -> Option<&Waker> {
+        let index = self.index(number).ok()?;
+        self.waiting.get(index).map(|(_, waker)| waker)
+    }
+
+    fn index(&self, number: u64) -> Result<usize, usize> {
+        self.waiting.binary_search_by_key(&number, |&(number, _)| number)
+    }
+}
+
+/// Wakers to be woken once the lock is released.
+#[derive(Debug, Default)]
+pub(super) struct Wakes {
+    first: Option<Waker>,
+    more: Vec<Waker>,
+}
+
+impl Wakes {
+    pub(super) fn push(&mut self, waker: Waker) {
+        match &self.first {
+            None => self.first = Some(waker),
+            Some(_) => self.more.push(waker),
+        }
+    }
+
+    pub(super) fn wake(self) {
+        for waker in self.first.into_iter().chain(self.more) {
+            waker.wake();
+        }
+    }
+}
