@@ -1,7 +1,8 @@
 //! Megabytes a second of each stage on one core: `cargo bench -p informers-wire`.
 //!
 //! Best of several rounds over a list of pods of about 7 KB each, in chunks of 16 KiB as hyper reads them.
-#![allow(clippy::print_stdout, missing_docs)] // a benchmark prints
+//! Without `--bench`, as under `cargo test --benches`, it only checks that the stages work.
+#![allow(clippy::print_stdout, clippy::expect_used)] // a benchmark prints, and may fail loudly
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -11,12 +12,13 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use informers_wire::{ContentDecoder, ListSplitter, WatchFrame, WatchFramer, peek_identity};
 
-const PODS: usize = 10_000;
 const CHUNK: usize = 16 << 10;
-const ROUNDS: usize = 9;
 
 fn main() {
-    let pods: Vec<String> = (0..PODS).map(pod).collect();
+    let measure = std::env::args().any(|argument| argument == "--bench");
+    let (count, rounds) = if measure { (10_000, 9) } else { (20, 1) };
+    let report = |stage: &str, bytes: usize, run: &mut dyn FnMut()| report(stage, bytes, rounds, run);
+    let pods: Vec<String> = (0..count).map(pod).collect();
     let list = format!(
         r#"{{"kind":"PodList","apiVersion":"v1","metadata":{{"resourceVersion":"1"}},"items":[{}]}}"#,
         pods.join(",")
@@ -25,10 +27,10 @@ fn main() {
         let _ = writeln!(all, r#"{{"type":"MODIFIED","object":{pod}}}"#);
         all
     });
-    println!("{PODS} pods, {} bytes each, chunks of {CHUNK}", pods[0].len());
+    println!("{count} pods, {} bytes each, chunks of {CHUNK}", pods[0].len());
 
     let list = Bytes::from(list);
-    report("list splitter", list.len(), || {
+    report("list splitter", list.len(), &mut || {
         let mut splitter = ListSplitter::new();
         let mut items = 0;
         for chunk in chunks(&list) {
@@ -38,23 +40,24 @@ fn main() {
             }
         }
         splitter.finish().expect("a whole list");
-        assert_eq!(items, PODS);
+        assert_eq!(items, count);
     });
 
     let watch = Bytes::from(watch);
-    report("watch framer and envelope", watch.len(), || {
+    report("watch framer and envelope", watch.len(), &mut || {
         let mut framer = WatchFramer::new();
         let mut frames = 0;
         for chunk in chunks(&watch) {
             framer.push(chunk);
             while let Some(frame) = framer.next_frame().expect("good frames") {
-                frames += usize::from(matches!(black_box(WatchFrame::parse(&frame)), Ok(WatchFrame::Modified(_))));
+                frames +=
+                    usize::from(matches!(black_box(WatchFrame::parse(&frame)), Ok(WatchFrame::Modified(_))));
             }
         }
-        assert_eq!(frames, PODS);
+        assert_eq!(frames, count);
     });
 
-    report("peek identity (of whole objects)", pods.iter().map(String::len).sum(), || {
+    report("peek identity (of whole objects)", pods.iter().map(String::len).sum(), &mut || {
         for pod in &pods {
             assert!(black_box(peek_identity(pod.as_bytes())).uid.is_some());
         }
@@ -63,7 +66,7 @@ fn main() {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(&list).expect("memory");
     let compressed = Bytes::from(encoder.finish().expect("memory"));
-    report("gzip (of its content)", list.len(), || {
+    report("gzip (of its content)", list.len(), &mut || {
         let mut decoder = ContentDecoder::from_header(Some("gzip")).expect("gzip is known");
         let mut length = 0;
         for chunk in chunks(&compressed) {
@@ -80,9 +83,9 @@ fn chunks(body: &Bytes) -> impl Iterator<Item = Bytes> {
     (0..body.len()).step_by(CHUNK).map(|start| body.slice(start..body.len().min(start + CHUNK)))
 }
 
-fn report(stage: &str, bytes: usize, mut run: impl FnMut()) {
+fn report(stage: &str, bytes: usize, rounds: usize, run: &mut dyn FnMut()) {
     let mut best = Duration::MAX;
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         let start = Instant::now();
         run();
         best = best.min(start.elapsed());
@@ -107,7 +110,10 @@ fn pod(number: usize) -> String {
     };
     let mut managed = String::new();
     for field in 0..8 {
-        let _ = write!(managed, r#""k:{{\"containerPort\":{field},\"protocol\":\"TCP\"}}":{{".":{{}},"f:name":{{}}}},"#);
+        let _ = write!(
+            managed,
+            r#""k:{{\"containerPort\":{field},\"protocol\":\"TCP\"}}":{{".":{{}},"f:name":{{}}}},"#
+        );
     }
     managed.push_str(r#""f:restartPolicy":{}"#);
     let mut conditions = String::new();

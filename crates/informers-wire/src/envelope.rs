@@ -19,8 +19,7 @@ pub(crate) enum Field {
     Other,
 }
 
-const KNOWN: [&str; 8] =
-    ["kind", "apiVersion", "metadata", "status", "message", "reason", "details", "code"];
+const KNOWN: [&str; 8] = ["kind", "apiVersion", "metadata", "status", "message", "reason", "details", "code"];
 
 impl Field {
     /// The field for a key with its quotes.

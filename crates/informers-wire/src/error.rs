@@ -126,6 +126,19 @@ impl Error {
 }
 
 /// What is known of an item or a frame that was skipped because of its size.
+///
+/// ```
+/// use bytes::Bytes;
+/// use informers_wire::{Error, WatchFramer};
+///
+/// let mut framer = WatchFramer::new().with_max_frame_size(80);
+/// framer.push(Bytes::from_static(
+///     br#"{"type":"ADDED","object":{"metadata":{"name":"big","resourceVersion":"6"},"data":"0123456789012345"}}"#,
+/// ));
+/// let Err(Error::TooLarge(skipped)) = framer.next_frame() else { panic!() };
+/// assert_eq!(skipped.event_type.as_deref(), Some("ADDED"));
+/// assert_eq!(skipped.identity.resource_version.as_deref(), Some("6"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TooLarge {
@@ -148,6 +161,16 @@ impl fmt::Display for TooLarge {
 }
 
 /// What is known of a frame that is no event.
+///
+/// ```
+/// use bytes::Bytes;
+/// use informers_wire::{Error, FrameProblem, WatchFrame};
+///
+/// let frame = Bytes::from_static(br#"{"type":"ADDED","object":"a pod"}"#);
+/// let Err(Error::MalformedFrame(frame)) = WatchFrame::parse(&frame) else { panic!() };
+/// assert_eq!(frame.problem, FrameProblem::NoObject);
+/// assert_eq!(frame.event_type.as_deref(), Some("ADDED"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MalformedFrame {
@@ -190,11 +213,7 @@ pub enum FrameProblem {
     NoVersion,
 }
 
-fn write_name(
-    f: &mut fmt::Formatter<'_>,
-    event_type: Option<&str>,
-    identity: &Identity<'_>,
-) -> fmt::Result {
+fn write_name(f: &mut fmt::Formatter<'_>, event_type: Option<&str>, identity: &Identity<'_>) -> fmt::Result {
     if let Some(event_type) = event_type {
         write!(f, "{event_type} ")?;
     }
@@ -218,7 +237,10 @@ mod tests {
             event_type: Some("ADDED".to_owned()),
             identity,
         }));
-        assert!(error.to_string().starts_with("event ADDED ns/cm has 30 bytes, over the limit of 20"), "{error}");
+        assert!(
+            error.to_string().starts_with("event ADDED ns/cm has 30 bytes, over the limit of 20"),
+            "{error}"
+        );
         assert_eq!(Error::NotAList { kind: None }.to_string().matches("missing").count(), 1);
     }
 

@@ -195,7 +195,8 @@ mod tests {
 
     #[test]
     fn objects_are_slices_of_the_frame() {
-        let raw = Bytes::from_static(b" { \"object\" : {\"a\":{}} , \"extra\":[1], \"type\" : \"MODIFIED\" } ");
+        let raw =
+            Bytes::from_static(b" { \"object\" : {\"a\":{}} , \"extra\":[1], \"type\" : \"MODIFIED\" } ");
         let WatchFrame::Modified(object) = WatchFrame::parse(&raw).unwrap() else { panic!("not modified") };
         assert_eq!(object, r#"{"a":{}}"#);
         assert!(raw.as_ptr_range().contains(&object.as_ptr()));
@@ -215,8 +216,9 @@ mod tests {
             (r#","annotations":null"#, false),
             ("", false),
         ] {
-            let raw =
-                format!(r#"{{"type":"BOOKMARK","object":{{"metadata":{{"resourceVersion":"5"{annotations}}}}}}}"#);
+            let raw = format!(
+                r#"{{"type":"BOOKMARK","object":{{"metadata":{{"resourceVersion":"5"{annotations}}}}}}}"#
+            );
             let expected = WatchFrame::Bookmark { version: "5".to_owned(), initial_events_end: end };
             assert_eq!(parse(&raw).unwrap(), expected, "{raw}");
         }
@@ -257,7 +259,8 @@ mod tests {
 
     #[test]
     fn a11_a_malformed_frame_tells_what_is_known() {
-        let frame = problem(r#"{"type":"MODIFIED","object":{"metadata":{"name":"a","resourceVersion":"6"}},!}"#);
+        let frame =
+            problem(r#"{"type":"MODIFIED","object":{"metadata":{"name":"a","resourceVersion":"6"}},!}"#);
         assert_eq!(frame.problem, FrameProblem::Syntax);
         assert_eq!(frame.event_type.as_deref(), Some("MODIFIED"));
         assert_eq!(frame.identity.resource_version.as_deref(), Some("6"));

@@ -8,7 +8,7 @@ use crate::{ContentDecoder, Error};
 
 const MAGIC_AND_DEFLATE: [u8; 3] = [0x1F, 0x8B, 8];
 
-const HAS_HEADER_CRC: u8 = 1 << 1;
+const HAS_CHECKSUM: u8 = 1 << 1;
 const HAS_EXTRA: u8 = 1 << 2;
 const HAS_NAME: u8 = 1 << 3;
 const HAS_COMMENT: u8 = 1 << 4;
@@ -62,7 +62,8 @@ enum Header {
     Comment {
         flags: u8,
     },
-    HeaderCrc {
+    /// Of the header alone; not checked, since its content is not used.
+    Checksum {
         left: u8,
     },
 }
@@ -108,7 +109,9 @@ impl Gzip {
     pub(crate) fn finish(self, input: &Input) -> Result<(), Error> {
         match self.phase {
             Phase::Between { .. } => Ok(()),
-            _ => Err(Error::Gzip { offset: input.offset(), problem: "it ends inside a member", source: None }),
+            _ => {
+                Err(Error::Gzip { offset: input.offset(), problem: "it ends inside a member", source: None })
+            }
         }
     }
 
@@ -209,7 +212,9 @@ impl Header {
                     Self::after_extra(flags)
                 }
             }
-            Self::ExtraLength { low: None, flags } => Phase::Header(Self::ExtraLength { low: Some(byte), flags }),
+            Self::ExtraLength { low: None, flags } => {
+                Phase::Header(Self::ExtraLength { low: Some(byte), flags })
+            }
             Self::ExtraLength { low: Some(low), flags } => match u16::from_le_bytes([low, byte]) {
                 0 => Self::after_extra(flags),
                 left => Phase::Header(Self::Extra { left, flags }),
@@ -218,8 +223,8 @@ impl Header {
             Self::Extra { left, flags } => Phase::Header(Self::Extra { left: left - 1, flags }),
             Self::Name { flags } if byte == 0 => Self::after_name(flags),
             Self::Comment { flags } if byte == 0 => Self::after_comment(flags),
-            Self::HeaderCrc { left: 1 } => Phase::Body,
-            Self::HeaderCrc { left } => Phase::Header(Self::HeaderCrc { left: left - 1 }),
+            Self::Checksum { left: 1 } => Phase::Body,
+            Self::Checksum { left } => Phase::Header(Self::Checksum { left: left - 1 }),
             Self::Name { .. } | Self::Comment { .. } => Phase::Header(self),
         })
     }
@@ -229,10 +234,14 @@ impl Header {
     }
 
     fn after_name(flags: u8) -> Phase {
-        if flags & HAS_COMMENT != 0 { Phase::Header(Self::Comment { flags }) } else { Self::after_comment(flags) }
+        if flags & HAS_COMMENT != 0 {
+            Phase::Header(Self::Comment { flags })
+        } else {
+            Self::after_comment(flags)
+        }
     }
 
     fn after_comment(flags: u8) -> Phase {
-        if flags & HAS_HEADER_CRC != 0 { Phase::Header(Self::HeaderCrc { left: 2 }) } else { Phase::Body }
+        if flags & HAS_CHECKSUM != 0 { Phase::Header(Self::Checksum { left: 2 }) } else { Phase::Body }
     }
 }

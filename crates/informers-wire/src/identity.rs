@@ -132,7 +132,8 @@ mod tests {
 
     #[test]
     fn every_prefix_is_survived_and_knowledge_only_grows() {
-        let raw = r#"{"a":[{}],"metadata":{"name":"x\u00e9","namespace":"n","uid":"u","resourceVersion":"9"}}"#;
+        let raw =
+            r#"{"a":[{}],"metadata":{"name":"x\u00e9","namespace":"n","uid":"u","resourceVersion":"9"}}"#;
         let mut known = 0;
         for end in 0..=raw.len() {
             let now = peek(&raw[..end]).iter().flatten().count();
@@ -144,8 +145,12 @@ mod tests {
 
     #[test]
     fn fields_of_another_type_are_unknown() {
-        assert_eq!(peek(r#"{"metadata":{"name":5,"uid":null,"resourceVersion":"1"}}"#), [None, None, None, some("1")]);
-        for raw in ["", "null", "[]", "{", "{}", r#"{"metadata":null}"#, r#"{"metadata":[]}"#, "\"metadata\""] {
+        assert_eq!(
+            peek(r#"{"metadata":{"name":5,"uid":null,"resourceVersion":"1"}}"#),
+            [None, None, None, some("1")]
+        );
+        for raw in ["", "null", "[]", "{", "{}", r#"{"metadata":null}"#, r#"{"metadata":[]}"#, "\"metadata\""]
+        {
             assert_eq!(peek(raw), [None, None, None, None], "{raw}");
         }
     }

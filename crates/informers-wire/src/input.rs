@@ -88,7 +88,7 @@ pub(crate) enum RawValue<P> {
 }
 
 /// Reads one value that may span chunks. A value inside one chunk is a slice of it; any other is gathered, and no
-/// more than the limit is ever held.
+/// more bytes than the limit are ever held.
 #[derive(Debug)]
 pub(crate) struct ValueReader<P> {
     scanner: ValueScanner,
@@ -112,6 +112,11 @@ impl<P> ValueReader<P> {
     #[cfg(test)]
     pub(crate) fn scanned(&self) -> u64 {
         self.scanner.scanned()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn capacity(&self) -> usize {
+        self.gathered.capacity()
     }
 
     /// Goes on with the value at the front of `input`. `None`: all chunks are read and the value goes on.

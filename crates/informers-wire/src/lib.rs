@@ -79,3 +79,7 @@ pub use watch::{StreamEnd, WatchFramer};
 /// The largest item or frame that is read unless told otherwise, in bytes: 64 MiB. The API server stores up to
 /// 1.5 MiB an object (as sent to etcd; its JSON is larger), so only damage or another server comes near it.
 pub const DEFAULT_MAX_SIZE: usize = 64 << 20;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

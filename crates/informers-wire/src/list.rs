@@ -168,7 +168,9 @@ impl ListSplitter {
                     continue;
                 }
                 Phase::InValue(field) => {
-                    let Some(value) = self.reader.read(&mut self.input, field.keep()) else { return Ok(None) };
+                    let Some(value) = self.reader.read(&mut self.input, field.keep()) else {
+                        return Ok(None);
+                    };
                     self.envelope.put(field, value)?;
                     self.phase = Phase::CommaOrEnd;
                     continue;
@@ -210,7 +212,9 @@ impl ListSplitter {
             (Phase::Colon(field), b':') => Phase::Value(field),
             (Phase::Value(Field::Items), b'[') => Phase::FirstItemOrEnd,
             (Phase::Value(Field::Items), b'n') => return Ok(Phase::InValue(Field::Items)),
-            (Phase::Value(Field::Items), _) => return Err(self.unexpected(token, "an array of items or null")),
+            (Phase::Value(Field::Items), _) => {
+                return Err(self.unexpected(token, "an array of items or null"));
+            }
             (Phase::Value(field), _) if begins_value(token) => return Ok(Phase::InValue(field)),
             (Phase::FirstItemOrEnd | Phase::Item, _) if begins_value(token) => return Ok(Phase::InItem),
             (Phase::FirstItemOrEnd | Phase::CommaOrEndOfItems, b']') => Phase::CommaOrEnd,

@@ -124,7 +124,8 @@ mod tests {
             Status::from_body(429, None, body.as_bytes())
         };
         let hint = |reason, details| {
-            retry_after(None, Some(&status(reason, details)), SystemTime::UNIX_EPOCH, CAP).map(|wait| wait.as_secs())
+            retry_after(None, Some(&status(reason, details)), SystemTime::UNIX_EPOCH, CAP)
+                .map(|wait| wait.as_secs())
         };
         assert_eq!(hint("TooManyRequests", r#"{"retryAfterSeconds":2}"#), Some(2));
         assert_eq!(hint("TooManyRequests", r#"{"retryAfterSeconds":86400}"#), Some(300));

@@ -101,23 +101,20 @@ impl ValueScanner {
 
     fn container_end_bytewise(&mut self, piece: &[u8], at: usize) -> Option<usize> {
         for (index, &byte) in piece.iter().enumerate().skip(at) {
-            if self.escaped {
-                self.escaped = false;
-            } else if byte == b'"' {
-                self.in_string = !self.in_string;
-            } else if byte == b'\\' {
-                self.escaped = true;
-            } else if !self.in_string {
-                match byte | 0x20 {
-                    b'{' => self.depth += 1,
-                    b'}' => {
-                        self.depth -= 1;
-                        if self.depth == 0 {
-                            return Some(index + 1);
-                        }
+            // A backslash outside a string is no JSON; like the blocks, it hides a quote there, but no bracket.
+            let escaped = std::mem::take(&mut self.escaped);
+            match byte {
+                b'"' => self.in_string ^= !escaped,
+                b'\\' => self.escaped = !escaped,
+                _ if self.in_string => {}
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => {
+                    self.depth -= 1;
+                    if self.depth == 0 {
+                        return Some(index + 1);
                     }
-                    _ => {}
                 }
+                _ => {}
             }
         }
         None

@@ -41,6 +41,18 @@ pub struct Status {
 }
 
 /// What a [`Status`] is about.
+///
+/// ```
+/// use informers_wire::{Status, StatusDetails};
+///
+/// let mut status = Status::new(429, "TooManyRequests", "storage is (re)initializing");
+/// let mut details = StatusDetails::default();
+/// details.retry_after_seconds = 1;
+/// status.details = Some(details);
+/// let body = serde_json::to_vec(&status)?;
+/// assert_eq!(Status::from_body(429, None, &body), status);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 #[non_exhaustive]
@@ -66,6 +78,14 @@ pub struct StatusDetails {
 }
 
 /// One cause of a [`Status`].
+///
+/// ```
+/// use informers_wire::Status;
+///
+/// let body = br#"{"kind":"Status","code":504,"details":{"causes":[{"reason":"ResourceVersionTooLarge"}]}}"#;
+/// let status = Status::from_body(504, None, body);
+/// assert!(status.has_cause("ResourceVersionTooLarge") && status.is_too_large_resource_version());
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]

@@ -155,6 +155,9 @@ mod tests {
 
     #[test]
     fn encoded_words() {
-        assert_eq!(texts(r#"299 - "=?utf-8?q?caf=C3=A9_au_lait?= =?UTF-8?B?4piV?= x""#), ["café au lait☕ x"]);
+        assert_eq!(
+            texts(r#"299 - "=?utf-8?q?caf=C3=A9_au_lait?= =?UTF-8?B?4piV?= x""#),
+            ["café au lait☕ x"]
+        );
     }
 }

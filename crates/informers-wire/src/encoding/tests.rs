@@ -88,8 +88,11 @@ fn a14_one_member_flushed_per_event_comes_at_once() {
 
 #[test]
 fn a14_a_list_of_300_kilobytes() {
-    let items: Vec<String> = (0..6000).map(|number| format!(r#"{{"metadata":{{"name":"pod-{number}","x":"{}"}}}}"#, number * 7919)).collect();
-    let body = format!(r#"{{"kind":"PodList","metadata":{{"resourceVersion":"1"}},"items":[{}]}}"#, items.join(","));
+    let items: Vec<String> = (0..8000)
+        .map(|number| format!(r#"{{"metadata":{{"name":"pod-{number}","x":"{}"}}}}"#, number * 7919))
+        .collect();
+    let body =
+        format!(r#"{{"kind":"PodList","metadata":{{"resourceVersion":"1"}},"items":[{}]}}"#, items.join(","));
     assert!(body.len() > 300_000);
     let mut decoder = gzip();
     let mut splitter = ListSplitter::new();
@@ -126,7 +129,7 @@ fn a14_unknown_encodings_are_named() {
 
 #[test]
 fn a_bomb_comes_in_small_pieces() {
-    let bomb = member(&vec![b' '; 20 << 20]);
+    let bomb = member(&vec![b' '; 4 << 20]);
     assert!(bomb.len() < 64 << 10);
     let mut decoder = gzip();
     decoder.push(Bytes::from(bomb));
@@ -135,7 +138,7 @@ fn a_bomb_comes_in_small_pieces() {
         assert!(piece.len() <= ContentDecoder::MAX_PIECE);
         total += piece.len();
     }
-    assert_eq!(total, 20 << 20);
+    assert_eq!(total, 4 << 20);
     decoder.finish().unwrap();
 }
 

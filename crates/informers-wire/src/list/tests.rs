@@ -47,10 +47,12 @@ fn every_layout_of_a_list() {
         remaining_item_count: Some(4),
     };
     let metadata = r#"{"resourceVersion":"10","continue":"t\"k","remainingItemCount":4,"selfLink":""}"#;
-    let compact =
-        format!(r#"{{"kind":"PodList","apiVersion":"v1","metadata":{metadata},"items":[{{"a":"]}}"}},{{}}]}}"#);
-    let items_first =
-        format!(r#"{{"items":[{{"a":"]}}"}},{{}}],"metadata":{metadata},"apiVersion":"v1","kind":"PodList"}}"#);
+    let compact = format!(
+        r#"{{"kind":"PodList","apiVersion":"v1","metadata":{metadata},"items":[{{"a":"]}}"}},{{}}]}}"#
+    );
+    let items_first = format!(
+        r#"{{"items":[{{"a":"]}}"}},{{}}],"metadata":{metadata},"apiVersion":"v1","kind":"PodList"}}"#
+    );
     let pretty = format!(
         "\u{FEFF}\r\n {{\n  \"kind\": \"PodList\",\n \"apiVersion\" : \"v1\",\n \"extra\": [{{\"items\": [1]}}, \"]\"],\n \
          \"metadata\": {metadata},\n \"it\\u0065ms\": [\n {{\"a\":\"]}}\"}} ,\n {{}}\n ]\n}}\r\n\n"
@@ -84,7 +86,8 @@ fn lists_without_items() {
 
 #[test]
 fn elements_come_as_they_are() {
-    let (items, trailer) = split(br#"{"kind":"XList","metadata":null,"items":[null,7 , "a]",{"b":tru}, [1]]}"#, 3);
+    let (items, trailer) =
+        split(br#"{"kind":"XList","metadata":null,"items":[null,7 , "a]",{"b":tru}, [1]]}"#, 3);
     assert_eq!(items, ["null", "7", "\"a]\"", "{\"b\":tru}", "[1]"]);
     assert_eq!(trailer.unwrap().resource_version, "");
 }
@@ -100,7 +103,9 @@ fn an_item_in_one_chunk_is_a_slice_of_it() {
 
 #[test]
 fn what_is_no_list_is_an_error() {
-    assert!(matches!(error(r#"{"kind":"Pod","metadata":{}}"#), Error::NotAList { kind: Some(kind) } if kind == "Pod"));
+    assert!(
+        matches!(error(r#"{"kind":"Pod","metadata":{}}"#), Error::NotAList { kind: Some(kind) } if kind == "Pod")
+    );
     for body in ["{}", r#"{"items":[]}"#, r#"{"kind":null,"items":[]}"#] {
         assert!(matches!(error(body), Error::NotAList { kind: None }), "{body}");
     }
@@ -131,7 +136,10 @@ fn a_cut_list_has_no_trailer() {
     let body = br#"{"kind":"PodList","metadata":{"resourceVersion":"1"},"items":[{"a":{}},{"b":2}]}"#;
     for end in 0..body.len() {
         let (_, trailer) = split(&body[..end], 16);
-        assert!(matches!(trailer, Err(Error::Truncated { bytes }) if bytes == end as u64), "{end}: {trailer:?}");
+        assert!(
+            matches!(trailer, Err(Error::Truncated { bytes }) if bytes == end as u64),
+            "{end}: {trailer:?}"
+        );
     }
     split(body, 16).1.unwrap();
 }
@@ -139,7 +147,9 @@ fn a_cut_list_has_no_trailer() {
 #[test]
 fn broken_envelopes_name_the_byte() {
     let head = r#"{"kind":"PodList","items":["#;
-    for (tail, at) in [("1,]}", 2), (",1]}", 0), ("1 2]}", 2), ("1]]", 2), ("1]}x", 3), ("1},", 1), ("1],}", 3)] {
+    for (tail, at) in
+        [("1,]}", 2), (",1]}", 0), ("1 2]}", 2), ("1]]", 2), ("1]}x", 3), ("1},", 1), ("1],}", 3)]
+    {
         let Error::Syntax { offset, .. } = error(&format!("{head}{tail}")) else { panic!("{tail}") };
         assert_eq!(offset, (head.len() + at) as u64, "{tail}");
     }
@@ -171,7 +181,9 @@ fn a_huge_item_is_skipped_and_named() {
         r#"{{"metadata":{{"name":"big","namespace":"ns","resourceVersion":"4"}},"data":"{}"}}"#,
         "x".repeat(5000)
     );
-    let body = format!(r#"{{"kind":"CMList","items":[{{"a":1}},{huge},{{"b":2}}],"metadata":{{"resourceVersion":"9"}}}}"#);
+    let body = format!(
+        r#"{{"kind":"CMList","items":[{{"a":1}},{huge},{{"b":2}}],"metadata":{{"resourceVersion":"9"}}}}"#
+    );
     for size in [1, 100, 1000, body.len()] {
         let mut splitter = ListSplitter::new().with_max_item_size(1000);
         let (mut items, mut skipped) = (Vec::new(), Vec::new());
@@ -235,7 +247,10 @@ pub(crate) fn any_json() -> impl Strategy<Value = serde_json::Value> {
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
         prop::collection::vec(
-            prop_oneof![any::<char>(), prop::sample::select(vec!['"', '\\', '{', '}', '[', ']', '\n', '😀', '\u{301}'])],
+            prop_oneof![
+                any::<char>(),
+                prop::sample::select(vec!['"', '\\', '{', '}', '[', ']', '\n', '😀', '\u{301}'])
+            ],
             0..24
         )
         .prop_map(|chars| Value::from(chars.into_iter().collect::<String>())),

@@ -48,9 +48,11 @@ fn a15_plain_text_and_html_are_wrapped() {
 
 #[test]
 fn a_body_that_cannot_be_read_is_not_quoted() {
-    for (content_type, body) in
-        [(Some("application/vnd.kubernetes.protobuf"), &b"k8s\0\x0a"[..]), (Some("text/plain"), b""), (None, b" \n")]
-    {
+    for (content_type, body) in [
+        (Some("application/vnd.kubernetes.protobuf"), &b"k8s\0\x0a"[..]),
+        (Some("text/plain"), b""),
+        (None, b" \n"),
+    ] {
         let status = Status::from_body(404, content_type, body);
         assert!(status.is_not_found());
         assert!(status.message.contains("HTTP status 404"), "{status}");
@@ -59,7 +61,9 @@ fn a_body_that_cannot_be_read_is_not_quoted() {
 
 #[test]
 fn a_success_or_another_kind_is_no_explanation() {
-    for body in [r#"{"kind":"Status","status":"Success"}"#, r#"{"kind":"Pod","code":200}"#, "[1]", "{\"kind\":"] {
+    for body in
+        [r#"{"kind":"Status","status":"Success"}"#, r#"{"kind":"Pod","code":200}"#, "[1]", "{\"kind\":"]
+    {
         let status = Status::from_body(500, Some("application/json"), body.as_bytes());
         assert_eq!((&*status.reason, &*status.message), ("InternalError", body));
     }
@@ -100,7 +104,11 @@ fn a_known_reason_beats_the_code() {
 #[test]
 fn a04_too_large_in_three_spellings() {
     let cause = |reason: &str, message: &str| StatusDetails {
-        causes: vec![StatusCause { reason: reason.to_owned(), message: message.to_owned(), field: String::new() }],
+        causes: vec![StatusCause {
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+            field: String::new(),
+        }],
         ..StatusDetails::default()
     };
     let mut by_type = Status::new(504, "Timeout", "");
