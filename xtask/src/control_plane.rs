@@ -65,7 +65,7 @@ pub(crate) fn print_path(workspace: &Workspace) -> Result<()> {
 /// Starts a control plane in the foreground.
 pub(crate) fn start(workspace: &Workspace) -> Result<()> {
     let folder = build(workspace, BASIC)?;
-    process::run(
+    process::replace(
         process::cargo(&workspace.root)
             .args(["run", "--quiet", "--package", "integration-tests", "--bin", "control-plane"])
             .env("INFORMERS_CONTROL_PLANE_BIN", folder),

@@ -43,6 +43,18 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// Becomes the command, so that signals to this process reach it.
+#[cfg(unix)]
+pub(crate) fn replace(command: &mut Command) -> Result<()> {
+    use std::os::unix::process::CommandExt;
+    Err(command.exec()).with_context(|| format!("starting `{}`", line(command)))
+}
+
+#[cfg(not(unix))]
+pub(crate) fn replace(command: &mut Command) -> Result<()> {
+    run(command)
+}
+
 /// What the command prints on standard output; its standard error goes to ours.
 pub(crate) fn stdout_of(command: &mut Command) -> Result<String> {
     let output =

@@ -1,0 +1,214 @@
+//! A minimal client of the Kubernetes API that shares no code with the crates under test, so that
+//! what it reads can judge them.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
+use http::{Method, Request, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+
+/// Talks to one server as one user, over a new connection for each request.
+#[derive(Clone)]
+pub struct AdminClient {
+    /// `host:port`.
+    authority: String,
+    token: Option<String>,
+    /// None means plain HTTP.
+    tls: Option<Arc<rustls::ClientConfig>>,
+}
+
+impl std::fmt::Debug for Login {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Secrets stay out of failure messages.
+        out.write_str(match self {
+            Self::Token(_) => "Token",
+            Self::Certificate { .. } => "Certificate",
+        })
+    }
+}
+
+impl std::fmt::Debug for AdminClient {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        out.debug_struct("AdminClient")
+            .field("server", &format_args!("{scheme}://{}", self.authority))
+            .finish_non_exhaustive()
+    }
+}
+
+/// Who asks.
+#[derive(Clone)]
+pub enum Login {
+    /// A bearer token.
+    Token(String),
+    /// A client certificate with its key, both PEM texts.
+    Certificate {
+        /// The certificate, with its chain if it has one.
+        certificate: Vec<u8>,
+        /// The private key.
+        key: Vec<u8>,
+    },
+}
+
+/// An answer with its body, which is null when the server sent no JSON.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The HTTP status.
+    pub status: StatusCode,
+    /// The JSON of the body.
+    pub body: Value,
+    /// The body as it came.
+    pub text: String,
+}
+
+impl Answer {
+    /// The body, or an error that shows it when the status is not a success.
+    ///
+    /// # Errors
+    /// Any status but 2xx.
+    pub fn ok(self) -> Result<Value> {
+        if !self.status.is_success() {
+            bail!("the server answered {}: {}", self.status, self.text);
+        }
+        Ok(self.body)
+    }
+}
+
+impl AdminClient {
+    /// For a plain HTTP server at `host:port`.
+    #[must_use]
+    pub fn plain(authority: impl Into<String>) -> Self {
+        Self { authority: authority.into(), token: None, tls: None }
+    }
+
+    /// For an HTTPS server at `host:port` whose certificate must lead to one of those in
+    /// `authorities`, a PEM text.
+    ///
+    /// # Errors
+    /// When a PEM text holds nothing that can be used.
+    pub fn secure(authority: impl Into<String>, authorities: &[u8], login: Login) -> Result<Self> {
+        let mut roots = rustls::RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(authorities) {
+            roots.add(certificate.context("reading a CA certificate")?).context("adding a CA certificate")?;
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .context("choosing TLS versions")?
+            .with_root_certificates(roots);
+        let (config, token) = match login {
+            Login::Token(token) => (config.with_no_client_auth(), Some(token)),
+            Login::Certificate { certificate, key } => {
+                let chain = CertificateDer::pem_slice_iter(&certificate).collect::<Result<Vec<_>, _>>();
+                let chain = chain.context("reading the client certificate")?;
+                let key = PrivateKeyDer::from_pem_slice(&key).context("reading the client key")?;
+                (config.with_client_auth_cert(chain, key).context("using the client certificate")?, None)
+            }
+        };
+        Ok(Self { authority: authority.into(), token, tls: Some(Arc::new(config)) })
+    }
+
+    /// Reads `path`, which may have a query.
+    ///
+    /// # Errors
+    /// When no answer came; an answer of any status is none.
+    pub async fn get(&self, path: &str) -> Result<Answer> {
+        self.send(Method::GET, path, "application/json", None).await
+    }
+
+    /// Creates an object in the collection `path`.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub async fn create(&self, path: &str, object: &Value) -> Result<Answer> {
+        self.send(Method::POST, path, "application/json", Some(object)).await
+    }
+
+    /// Applies a JSON merge patch to the object at `path`.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub async fn merge(&self, path: &str, patch: &Value) -> Result<Answer> {
+        self.send(Method::PATCH, path, "application/merge-patch+json", Some(patch)).await
+    }
+
+    /// Deletes the object at `path`.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub async fn delete(&self, path: &str) -> Result<Answer> {
+        self.send(Method::DELETE, path, "application/json", None).await
+    }
+
+    /// Sends one request.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: Option<&Value>,
+    ) -> Result<Answer> {
+        let what = format!("{method} {path} at {}", self.authority);
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(HOST, &self.authority)
+            .header(ACCEPT, "application/json")
+            .header(CONTENT_TYPE, content_type);
+        if let Some(token) = &self.token {
+            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+        }
+        let body = body.map_or_else(Bytes::new, |value| Bytes::from(value.to_string()));
+        let request = request.body(Full::new(body)).with_context(|| format!("building {what}"))?;
+        self.connect_and_send(request).await.with_context(|| format!("sending {what}"))
+    }
+
+    async fn connect_and_send(&self, request: Request<Full<Bytes>>) -> Result<Answer> {
+        let tcp = TcpStream::connect(&self.authority).await.context("connecting")?;
+        tcp.set_nodelay(true).context("setting TCP_NODELAY")?;
+        match &self.tls {
+            None => exchange(tcp, request).await,
+            Some(config) => {
+                let host = self.authority.rsplit_once(':').map_or(self.authority.as_str(), |(host, _)| host);
+                let name = ServerName::try_from(host.to_owned()).context("the server's name")?;
+                let connector = tokio_rustls::TlsConnector::from(Arc::clone(config));
+                exchange(connector.connect(name, tcp).await.context("TLS handshake")?, request).await
+            }
+        }
+    }
+}
+
+async fn exchange<S>(stream: S, request: Request<Full<Bytes>>) -> Result<Answer>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.context("HTTP handshake")?;
+    let exchange = async {
+        let answer = sender.send_request(request).await.context("waiting for an answer")?;
+        let status = answer.status();
+        let bytes = answer.into_body().collect().await.context("reading the answer")?.to_bytes();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        Ok(Answer { status, body: serde_json::from_slice(&bytes).unwrap_or_default(), text })
+    };
+    // The connection is driven here and dropped with the answer: no task is left behind.
+    tokio::pin!(exchange);
+    tokio::select! {
+        answer = &mut exchange => answer,
+        ended = connection => {
+            ended.context("the connection broke")?;
+            exchange.await
+        }
+    }
+}

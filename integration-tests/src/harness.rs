@@ -1,0 +1,135 @@
+//! Runs one test body on each provider of clusters.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use crate::provider::{Acquired, Capability, Cluster, Provider, acquire};
+use crate::report;
+
+/// Longer than any test takes on a loaded machine with two cores: a test that hangs fails by
+/// name instead of holding up the whole run.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// What a test asks of its cluster.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// The test's name.
+    pub name: &'static str,
+    /// Whether it must be the only user of its cluster.
+    pub own: bool,
+    /// What the cluster must be able to do.
+    pub needs: &'static [Capability],
+}
+
+/// Makes `#[test]` functions of async functions, one for each provider:
+/// `embedded::NAME`, `control_plane::NAME` and `kubeconfig::NAME`.
+///
+/// `own` asks for a cluster that no other test uses, `needs` for capabilities. Each function
+/// takes an `Arc<dyn Cluster>` and returns `anyhow::Result<()>`:
+///
+/// ```
+/// use std::sync::Arc;
+/// use integration_tests::provider::Cluster;
+///
+/// integration_tests::cluster_tests! {
+///     lists;
+///     survives_a_restart: own, needs [Stop];
+/// }
+///
+/// async fn lists(cluster: Arc<dyn Cluster>) -> anyhow::Result<()> {
+///     cluster.admin().get("/api/v1/namespaces").await?.ok()?;
+///     Ok(())
+/// }
+///
+/// async fn survives_a_restart(cluster: Arc<dyn Cluster>) -> anyhow::Result<()> {
+///     cluster.kill().await?;
+///     cluster.restart().await?;
+///     cluster.admin().get("/api/v1/namespaces").await?.ok()?;
+///     Ok(())
+/// }
+/// ```
+#[macro_export]
+macro_rules! cluster_tests {
+    ($($name:ident $(: $own:ident $(, needs [$($need:ident),*])?)?;)*) => {
+        $crate::cluster_tests!(@on embedded Embedded $($name [$($own $($($need)*)?)?])*);
+        $crate::cluster_tests!(@on control_plane ControlPlane $($name [$($own $($($need)*)?)?])*);
+        $crate::cluster_tests!(@on kubeconfig Kubeconfig $($name [$($own $($($need)*)?)?])*);
+    };
+    (@on $module:ident $provider:ident $($name:ident $plan:tt)*) => {
+        mod $module {
+            $(
+                #[test]
+                fn $name() {
+                    $crate::harness::run(
+                        $crate::provider::Provider::$provider,
+                        $crate::cluster_tests!(@plan $name $plan),
+                        super::$name,
+                    );
+                }
+            )*
+        }
+    };
+    (@plan $name:ident []) => {
+        $crate::harness::Plan { name: stringify!($name), own: false, needs: &[] }
+    };
+    (@plan $name:ident [shared $($need:ident)*]) => {
+        $crate::harness::Plan {
+            name: stringify!($name),
+            own: false,
+            needs: &[$($crate::provider::Capability::$need),*],
+        }
+    };
+    (@plan $name:ident [own $($need:ident)*]) => {
+        $crate::harness::Plan {
+            name: stringify!($name),
+            own: true,
+            needs: &[$($crate::provider::Capability::$need),*],
+        }
+    };
+}
+
+/// Runs one test on one provider, in a runtime of its own.
+///
+/// # Panics
+/// When the test fails, hangs, or its cluster does not come up.
+#[allow(clippy::panic, reason = "this is how a test fails")]
+pub fn run<Test, Running>(provider: Provider, plan: Plan, test: Test)
+where
+    Test: FnOnce(Arc<dyn Cluster>) -> Running,
+    Running: Future<Output = anyhow::Result<()>> + Send + 'static,
+{
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime for the test");
+    let outcome = runtime.block_on(async {
+        let cluster = match acquire(provider, plan.own, plan.needs).await? {
+            Acquired::Skip(reason) => {
+                report::skipped(provider, plan.name, &reason);
+                return Ok(());
+            }
+            Acquired::Cluster(cluster) => cluster,
+        };
+        report::ran(provider, plan.name);
+        let running = tokio::spawn(test(Arc::clone(&cluster)));
+        match tokio::time::timeout(PATIENCE, running).await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic.into_panic()),
+            Err(_) => Err(anyhow::anyhow!("no end after {} s", PATIENCE.as_secs())),
+        }
+    });
+    if let Err(error) = outcome {
+        panic!("{} on {provider}: {error:#}", plan.name);
+    }
+}
+
+/// A name that no other test, run or process uses, valid for objects and namespaces.
+#[must_use]
+pub fn unique_name(what: &str) -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("{what}-{:x}-{:06x}-{number}", std::process::id(), fastrand::u32(..) & 0x00ff_ffff)
+}

@@ -1,0 +1,156 @@
+//! Kinds of clusters that a test can run on, and what each of them can do.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use async_trait::async_trait;
+
+use crate::admin::AdminClient;
+
+#[cfg(unix)]
+mod built;
+mod foreign;
+
+/// Where a test's cluster comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Provider {
+    /// The server of `informers-testkit`, in this process.
+    Embedded,
+    /// etcd and kube-apiserver, built from Go modules and started by the test.
+    ControlPlane,
+    /// A cluster that is there already, named by `$INFORMERS_TEST_KUBECONFIG`.
+    Kubeconfig,
+}
+
+impl fmt::Display for Provider {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Embedded => "embedded",
+            Self::ControlPlane => "control-plane",
+            Self::Kubeconfig => "kubeconfig",
+        })
+    }
+}
+
+/// Something that a test needs and not every cluster can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Capability {
+    /// History can be thrown away, so that older versions are `410 Gone`.
+    Compact,
+    /// The server can be killed, restarted, stalled and let go on.
+    Stop,
+    /// A deleted namespace takes its objects with it.
+    NamespaceGc,
+    /// Pods are scheduled and run.
+    Schedules,
+}
+
+impl fmt::Display for Capability {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Compact => "compact",
+            Self::Stop => "stop",
+            Self::NamespaceGc => "namespace-gc",
+            Self::Schedules => "schedules",
+        })
+    }
+}
+
+/// A running cluster as a test sees it. It stops with its last owner.
+#[async_trait]
+pub trait Cluster: fmt::Debug + Send + Sync {
+    /// What kind of cluster this is.
+    fn provider(&self) -> Provider;
+
+    /// What it can do beyond serving the API.
+    fn capabilities(&self) -> &[Capability];
+
+    /// A kubeconfig whose current context may do everything.
+    fn kubeconfig(&self) -> &Path;
+
+    /// `host:port` of the API server, for a [`Gate`](crate::gate::Gate) before it; none when it
+    /// cannot be reached through one.
+    fn address(&self) -> Option<String>;
+
+    /// A client of the same rights that shares no code with the crates under test.
+    fn admin(&self) -> AdminClient;
+
+    /// Throws history away: afterwards no older version can be watched or continued from.
+    ///
+    /// Connections may break on the way. Needs [`Capability::Compact`].
+    ///
+    /// # Errors
+    /// When the cluster cannot do it or fails to.
+    async fn compact(&self) -> Result<()> {
+        bail!("a {} cluster cannot compact", self.provider())
+    }
+
+    /// Kills the API server, leaving its store. Needs [`Capability::Stop`].
+    ///
+    /// # Errors
+    /// As [`compact`](Self::compact).
+    async fn kill(&self) -> Result<()> {
+        bail!("a {} cluster cannot be killed", self.provider())
+    }
+
+    /// Starts a killed API server again at the same address and waits until it is ready.
+    ///
+    /// # Errors
+    /// As [`compact`](Self::compact).
+    async fn restart(&self) -> Result<()> {
+        bail!("a {} cluster cannot be restarted", self.provider())
+    }
+
+    /// Stalls the API server: connections stay open and nothing moves.
+    ///
+    /// # Errors
+    /// As [`compact`](Self::compact).
+    async fn pause(&self) -> Result<()> {
+        bail!("a {} cluster cannot be stalled", self.provider())
+    }
+
+    /// Lets a stalled API server go on.
+    ///
+    /// # Errors
+    /// As [`compact`](Self::compact).
+    async fn resume(&self) -> Result<()> {
+        bail!("a {} cluster cannot be stalled", self.provider())
+    }
+}
+
+/// A cluster, or why there is none.
+#[derive(Debug)]
+pub enum Acquired {
+    /// To run the test on.
+    Cluster(Arc<dyn Cluster>),
+    /// This provider was not asked for, or cannot do what is needed.
+    Skip(String),
+}
+
+/// Gets a cluster of one kind.
+///
+/// With `own` nobody else uses it, so that it may be killed or compacted; otherwise all tests of
+/// the process may share it.
+///
+/// # Errors
+/// When a provider was asked for and its cluster does not come up.
+pub async fn acquire(provider: Provider, own: bool, needs: &[Capability]) -> Result<Acquired> {
+    let acquired = match provider {
+        Provider::Embedded => Acquired::Skip("the embedded server is not wired up".into()),
+        #[cfg(unix)]
+        Provider::ControlPlane => built::acquire(own).await?,
+        #[cfg(not(unix))]
+        Provider::ControlPlane => Acquired::Skip("the built control plane needs a Unix system".into()),
+        Provider::Kubeconfig => foreign::acquire()?,
+    };
+    let Acquired::Cluster(cluster) = &acquired else { return Ok(acquired) };
+    let lacking: Vec<String> =
+        needs.iter().filter(|need| !cluster.capabilities().contains(need)).map(ToString::to_string).collect();
+    if lacking.is_empty() {
+        Ok(acquired)
+    } else {
+        Ok(Acquired::Skip(format!("cannot {}", lacking.join(", "))))
+    }
+}

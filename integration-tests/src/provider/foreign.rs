@@ -1,0 +1,128 @@
+//! A cluster that was there before the tests, known by its kubeconfig.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use async_trait::async_trait;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+
+use super::{Acquired, Capability, Cluster, Provider};
+use crate::admin::{AdminClient, Login};
+
+const VARIABLE: &str = "INFORMERS_TEST_KUBECONFIG";
+
+#[derive(Debug)]
+struct Foreign {
+    kubeconfig: PathBuf,
+    address: String,
+    admin: AdminClient,
+}
+
+/// The cluster that `$INFORMERS_TEST_KUBECONFIG` names, if it names one.
+pub(super) fn acquire() -> Result<Acquired> {
+    let Some(kubeconfig) = std::env::var_os(VARIABLE).map(PathBuf::from) else {
+        return Ok(Acquired::Skip("no kubeconfig (cargo xtask test --kubeconfig FILE)".into()));
+    };
+    let text = std::fs::read_to_string(&kubeconfig)
+        .with_context(|| format!("reading {VARIABLE}={}", kubeconfig.display()))?;
+    let (address, admin) = connect(&text, kubeconfig.parent().unwrap_or(Path::new("")))
+        .with_context(|| format!("using {VARIABLE}={}", kubeconfig.display()))?;
+    Ok(Acquired::Cluster(Arc::new(Foreign { kubeconfig, address, admin })))
+}
+
+#[async_trait]
+impl Cluster for Foreign {
+    fn provider(&self) -> Provider {
+        Provider::Kubeconfig
+    }
+
+    fn capabilities(&self) -> &[Capability] {
+        // Whether its controllers run cannot be read from a kubeconfig, and it is not ours to stop.
+        &[]
+    }
+
+    fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    fn address(&self) -> Option<String> {
+        Some(self.address.clone())
+    }
+
+    fn admin(&self) -> AdminClient {
+        self.admin.clone()
+    }
+}
+
+/// As much of a kubeconfig as kind and its like write.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Kubeconfig {
+    current_context: String,
+    clusters: Vec<HashMap<String, Fields>>,
+    contexts: Vec<HashMap<String, Fields>>,
+    users: Vec<HashMap<String, Fields>>,
+}
+
+/// An entry is a list's `name` beside a map of fields; other fields are not read.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Fields {
+    Name(String),
+    Map(HashMap<String, serde_json::Value>),
+}
+
+fn entry<'k>(
+    list: &'k [HashMap<String, Fields>],
+    kind: &str,
+    name: &str,
+) -> Result<&'k HashMap<String, serde_json::Value>> {
+    let named =
+        |entry: &&HashMap<String, Fields>| matches!(entry.get("name"), Some(Fields::Name(n)) if n == name);
+    match list.iter().find(named).and_then(|entry| entry.get(kind)) {
+        Some(Fields::Map(fields)) => Ok(fields),
+        _ => bail!("there is no {kind} named `{name}`"),
+    }
+}
+
+fn connect(text: &str, folder: &Path) -> Result<(String, AdminClient)> {
+    let config: Kubeconfig = serde_saphyr::from_str(text).context("no kubeconfig in YAML")?;
+    let context = entry(&config.contexts, "context", &config.current_context)?;
+    let text_of = |fields: &HashMap<String, serde_json::Value>, field: &str| {
+        fields.get(field).and_then(serde_json::Value::as_str).map(str::to_owned)
+    };
+    // Inline data, or a file relative to the kubeconfig.
+    let bytes_of = |fields: &HashMap<String, serde_json::Value>, field: &str| -> Result<Option<Vec<u8>>> {
+        if let Some(data) = text_of(fields, &format!("{field}-data")) {
+            return STANDARD.decode(data).map(Some).with_context(|| format!("decoding {field}-data"));
+        }
+        let Some(file) = text_of(fields, field) else { return Ok(None) };
+        std::fs::read(folder.join(&file)).map(Some).with_context(|| format!("reading {field} {file}"))
+    };
+    let cluster = entry(&config.clusters, "cluster", &text_of(context, "cluster").context("no cluster")?)?;
+    let user = entry(&config.users, "user", &text_of(context, "user").context("no user")?)?;
+    let server = text_of(cluster, "server").context("the cluster has no server")?;
+    if let Some(authority) = server.strip_prefix("http://") {
+        let authority = authority.trim_end_matches('/').to_owned();
+        return Ok((authority.clone(), AdminClient::plain(authority)));
+    }
+    let authority =
+        server.strip_prefix("https://").context("the server is no URL")?.trim_end_matches('/').to_owned();
+    let authority = if authority.contains(':') { authority } else { format!("{authority}:443") };
+    let authorities =
+        bytes_of(cluster, "certificate-authority")?.context("the cluster has no CA certificate")?;
+    let certificate = bytes_of(user, "client-certificate")?.zip(bytes_of(user, "client-key")?);
+    let login = match (text_of(user, "token"), certificate) {
+        (Some(token), _) => Login::Token(token),
+        (None, Some((certificate, key))) => Login::Certificate { certificate, key },
+        (None, None) => {
+            bail!("the user has neither a token nor a client certificate, which is all that tests can use")
+        }
+    };
+    let admin = AdminClient::secure(authority.clone(), &authorities, login)?;
+    Ok((authority, admin))
+}
