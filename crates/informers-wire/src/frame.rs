@@ -246,7 +246,7 @@ mod tests {
   "code": 410
 }"#;
         let enveloped = format!(r#"{{"type":"ERROR","object":{status}}}"#);
-        for raw in [status, &enveloped] {
+        for raw in [status, &status.replace('\n', ""), &enveloped] {
             let WatchFrame::Error(status) = parse(raw).unwrap() else { panic!("{raw}") };
             assert!(status.is_expired());
             assert_eq!((status.code, &*status.message), (410, "too old resource version: 5 (9)"));
@@ -255,6 +255,19 @@ mod tests {
             let WatchFrame::Error(status) = parse(raw).unwrap() else { panic!("{raw}") };
             assert!(status.is_internal_error(), "{raw}");
         }
+    }
+
+    #[test]
+    fn a16_throttling_inside_the_stream_keeps_its_hint() {
+        let raw = r#"{"type":"ERROR","object":{"kind":"Status","reason":"TooManyRequests","code":429,
+            "details":{"retryAfterSeconds":3}}}"#;
+        let WatchFrame::Error(status) = parse(raw).unwrap() else { panic!("no error") };
+        assert!(status.is_too_many_requests());
+        let (now, cap) = (std::time::SystemTime::UNIX_EPOCH, std::time::Duration::from_secs(300));
+        assert_eq!(
+            crate::retry_after(None, Some(&status), now, cap),
+            Some(std::time::Duration::from_secs(3))
+        );
     }
 
     #[test]

@@ -155,6 +155,27 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn agrees_with_a_parser(
+            before in crate::list::tests::any_json(),
+            labels in crate::list::tests::any_json(),
+            name in ".*",
+            namespace in proptest::option::of(".*"),
+            pretty: bool,
+        ) {
+            let object = serde_json::json!({
+                "a": before,
+                "metadata": {"labels": labels, "name": name, "namespace": namespace, "resourceVersion": "1"},
+                "spec": {"metadata": {"name": "no"}},
+            });
+            let raw = if pretty { serde_json::to_string_pretty(&object) } else { serde_json::to_string(&object) };
+            proptest::prop_assert_eq!(peek(&raw.unwrap()), [namespace, Some(name), None, some("1")]);
+        }
+    }
+
     #[test]
     fn invalid_utf8_does_not_hide_the_rest() {
         let identity = peek_identity(b"{\"metadata\":{\"name\":\"a\xFF\",\"uid\":\"u\"}}");

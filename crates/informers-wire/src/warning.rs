@@ -31,8 +31,8 @@ pub struct Warning {
 }
 
 impl Warning {
-    /// Reads one `Warning` header, which may hold several warnings. From the first malformed one on, the rest of
-    /// the header is skipped.
+    /// Reads one `Warning` header, which may hold several warnings. From the first malformed one on (one
+    /// with control characters is), the rest of the header is skipped.
     pub fn parse_header(value: &str) -> Vec<Self> {
         let mut cursor = Cursor { chars: value.chars().peekable() };
         let mut warnings = Vec::new();
@@ -60,7 +60,7 @@ impl Cursor<'_> {
         }
         self.skip_spaces();
         let agent = self.word();
-        if agent.is_empty() || agent.contains(['"', ',']) {
+        if agent.is_empty() || agent.contains(|c: char| matches!(c, '"' | ',') || c.is_control()) {
             return None;
         }
         self.skip_spaces();
@@ -76,7 +76,12 @@ impl Cursor<'_> {
         if self.chars.peek().is_some_and(|&next| next != ',') {
             return None;
         }
-        Some(Warning { code: code.parse().ok()?, agent, text: encoded_word::decode(&text), date })
+        let text = encoded_word::decode(&text);
+        // It goes into logs, where a line break or a terminal sequence would do harm.
+        if text.contains(char::is_control) {
+            return None;
+        }
+        Some(Warning { code: code.parse().ok()?, agent, text, date })
     }
 
     fn skip_spaces(&mut self) {
@@ -146,6 +151,9 @@ mod tests {
             r#"299 - "b"#,
             r#"299 - "b\"#,
             r#"299 - "b" x"#,
+            "299 - \"b\u{1b}[2J\"",
+            r#"299 - "=?utf-8?q?b=0Ac?=""#,
+            "299 a\u{7} \"b\"",
             "",
         ] {
             assert_eq!(texts(&format!("{good},{bad}")), ["a"], "{bad}");

@@ -13,8 +13,8 @@ use crate::{DEFAULT_MAX_SIZE, Error, FrameProblem, Identity, MalformedFrame, Too
 /// stand inside a pretty-printed frame. Bytes are looked at once, however small the pieces they come in, and a
 /// piece may end inside a multi-byte character. A frame that lies within one chunk is a slice of it.
 ///
-/// No error ends the stream here: a frame over the limit, or text that is no object (up to the next line break),
-/// is passed, reported and left behind.
+/// No error ends the stream here: a frame over the limit, or lines that begin with no object, are passed, reported
+/// once and left behind.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -36,6 +36,8 @@ pub struct WatchFramer {
     phase: Phase,
     reader: ValueReader<(Option<String>, Identity<'static>)>,
     max_frame_size: usize,
+    /// Stray text was reported and no frame came since: a page of HTML is one error, not one per line.
+    stray_text_reported: bool,
 }
 
 #[derive(Debug)]
@@ -60,7 +62,7 @@ pub enum StreamEnd {
         /// Bytes of the cut frame.
         bytes: u64,
     },
-    /// Inside text that is no frame at all.
+    /// Inside text that is no frame at all, and that was not reported before.
     StrayText {
         /// Its first bytes, at most 200.
         excerpt: String,
@@ -81,6 +83,7 @@ impl WatchFramer {
             phase: Phase::Between,
             reader: ValueReader::new(peek_frame),
             max_frame_size: DEFAULT_MAX_SIZE,
+            stray_text_reported: false,
         }
     }
 
@@ -113,6 +116,7 @@ impl WatchFramer {
                     let keep = Keep::UpTo(self.max_frame_size);
                     let Some(frame) = self.reader.read(&mut self.input, keep) else { return Ok(None) };
                     self.phase = Phase::Between;
+                    self.stray_text_reported = false;
                     match frame {
                         RawValue::Whole(frame) => return Ok(Some(frame)),
                         RawValue::TooLarge { size, peeked: (event_type, identity) } => {
@@ -137,6 +141,9 @@ impl WatchFramer {
                     self.input.advance(length);
                     if line_break.is_some() {
                         self.phase = Phase::Between;
+                        if std::mem::replace(&mut self.stray_text_reported, true) {
+                            continue;
+                        }
                         return Err(Error::MalformedFrame(Box::new(MalformedFrame {
                             problem: FrameProblem::NotAnObject,
                             event_type: None,
@@ -154,6 +161,7 @@ impl WatchFramer {
         match self.phase {
             Phase::Between => StreamEnd::Clean,
             Phase::InFrame => StreamEnd::MidFrame { bytes: self.reader.size() },
+            Phase::InStrayText(_) if self.stray_text_reported => StreamEnd::Clean,
             Phase::InStrayText(kept) => StreamEnd::StrayText { excerpt: excerpt(&kept) },
         }
     }

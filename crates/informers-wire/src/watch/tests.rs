@@ -137,6 +137,18 @@ fn a15_stray_text_is_one_error_and_left_behind() {
 }
 
 #[test]
+fn a15_a_page_of_html_is_one_error() {
+    let page = "<html>\n<body>\n<h1>502</h1>\n</body>\n</html>";
+    for body in [page.to_owned(), format!("{page}\n")] {
+        let (found, errors, end) = frames(body.as_bytes().chunks(5));
+        assert_eq!((found.len(), errors.len(), end), (0, 1, StreamEnd::Clean));
+    }
+    // After a good frame the next page is news again.
+    let (found, errors, _) = frames(format!("{page}\n{{}}\n{page}\n").as_bytes().chunks(5));
+    assert_eq!((found.len(), errors.len()), (1, 2));
+}
+
+#[test]
 fn a15_a_pretty_bare_status_is_one_frame() {
     let body = "{\n  \"kind\": \"Status\",\n  \"code\": 429,\n  \"reason\": \"TooManyRequests\"\n}\n";
     let (found, errors, _) = frames(body.as_bytes().chunks(4));
