@@ -70,10 +70,20 @@ impl ClusterTests {
                 provider.skipped()
             ));
             for (reason, tests) in &provider.skipped {
-                lines.push(format!("  skipped {}: {reason}", tests.join(", ")));
+                lines.push(format!("  skipped {}: {reason}", some_of(tests)));
             }
         }
         lines
+    }
+}
+
+/// A few names say which; dozens would hide the lines around them.
+fn some_of(tests: &[String]) -> String {
+    match tests {
+        [first, second, third, _, rest @ ..] => {
+            format!("{first}, {second}, {third} and {} more", rest.len() + 1)
+        }
+        few => few.join(", "),
     }
 }
 
@@ -86,6 +96,13 @@ impl Provider {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_skipped_tests_are_counted_instead_of_listed() {
+        let names: Vec<String> = ["a", "b", "c", "d", "e"].map(str::to_owned).into();
+        assert_eq!(some_of(&names), "a, b, c and 2 more");
+        assert_eq!(some_of(&names[..3]), "a, b, c");
+    }
 
     #[test]
     fn report_is_counted_per_provider_and_reason() {

@@ -25,7 +25,7 @@ use crate::workspace::Workspace;
 const HELP: &str = "\
 cargo xtask TASK
 
-  test [--control-plane] [--kubeconfig FILE] [--accept-vectors]
+  test [--control-plane] [--kubeconfig FILE] [--accept-vectors] [--package NAME]...
         unit, doc and integration tests. --control-plane (implied by CI=true) runs the
         integration tests on a real etcd and kube-apiserver too, built from Go modules;
         --kubeconfig on the cluster of that file; --accept-vectors writes the counts of

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::counts::ClusterTests;
 use crate::results::Totals;
+use crate::vectors::Expected;
 use crate::workspace::Workspace;
 use crate::{control_plane, process, vectors};
 
@@ -20,6 +21,8 @@ pub(crate) struct Options {
     control_plane: bool,
     kubeconfig: Option<PathBuf>,
     accept_vectors: bool,
+    /// Only these packages; all when empty.
+    packages: Vec<String>,
 }
 
 impl Options {
@@ -30,6 +33,9 @@ impl Options {
             match *word {
                 "--control-plane" => options.control_plane = true,
                 "--accept-vectors" => options.accept_vectors = true,
+                "-p" | "--package" => {
+                    options.packages.push((*words.next().context("--package needs a name")?).to_owned());
+                }
                 "--kubeconfig" => {
                     let file = words.next().context("--kubeconfig needs a file")?;
                     options.kubeconfig = Some(PathBuf::from(file));
@@ -67,7 +73,11 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     }
 
     let mut command = process::cargo(&workspace.root);
-    command.args(["test", "--workspace", "--no-fail-fast"]);
+    command.args(["test", "--no-fail-fast"]);
+    match options.packages.as_slice() {
+        [] => command.arg("--workspace"),
+        some => command.args(some.iter().flat_map(|name| ["--package", name])),
+    };
     command.env("INFORMERS_TEST_REPORT", &cluster_report);
     // No test may reach the user's own cluster unless it was named.
     command.env_remove("KUBECONFIG");
@@ -178,12 +188,17 @@ fn check_vectors(
         println!("{count}");
     }
     if options.accept_vectors {
+        if !options.packages.is_empty() {
+            bail!("--accept-vectors needs a run of all packages");
+        }
         vectors::accept(&workspace.root, set, &reported)?;
         println!("written: {}", vectors::COMMITTED);
         return Ok(Vec::new());
     }
     let committed = vectors::committed(&workspace.root, set)?;
-    let differences = vectors::differences(set, &reported, &committed);
+    let all = options.packages.is_empty();
+    let differences =
+        vectors::differences(set, &reported, if all { Expected::All } else { Expected::Some }, &committed);
     Ok(differences.into_iter().map(|difference| format!("{}: {difference}", vectors::COMMITTED)).collect())
 }
 
@@ -196,7 +211,7 @@ mod tests {
         let options = Options::parse(&["--kubeconfig", "kc", "--control-plane"]).unwrap();
         assert_eq!(
             options,
-            Options { control_plane: true, kubeconfig: Some("kc".into()), accept_vectors: false }
+            Options { control_plane: true, kubeconfig: Some("kc".into()), ..Options::default() }
         );
     }
 
