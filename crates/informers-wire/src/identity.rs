@@ -156,12 +156,12 @@ mod tests {
     }
 
     proptest::proptest! {
-        #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
+        #![proptest_config(crate::generators::seeded())]
 
         #[test]
         fn agrees_with_a_parser(
-            before in crate::list::tests::any_json(),
-            labels in crate::list::tests::any_json(),
+            before in crate::generators::any_json(),
+            labels in crate::generators::any_json(),
             name in ".*",
             namespace in proptest::option::of(".*"),
             pretty: bool,

@@ -55,6 +55,8 @@ mod encoding;
 mod envelope;
 mod error;
 mod frame;
+#[cfg(test)]
+mod generators;
 mod gzip;
 mod identity;
 mod input;

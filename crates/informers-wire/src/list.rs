@@ -261,4 +261,4 @@ pub(crate) struct ListMeta {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

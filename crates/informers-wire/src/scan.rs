@@ -260,6 +260,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::generators::seeded())]
+
         #[test]
         fn blocks_agree_with_bytes(body in prop::collection::vec(prop::sample::select(b"{}[]\"\\\\ab,: ".to_vec()), 0..400)) {
             let mut text = b"{".to_vec();

@@ -5,7 +5,7 @@ use flate2::{Compression, GzBuilder};
 use proptest::prelude::*;
 
 use super::*;
-use crate::list::tests::pieces;
+use crate::generators::{pieces, seeded};
 use crate::{ListSplitter, WatchFramer};
 
 fn member(content: &[u8]) -> Vec<u8> {
@@ -203,7 +203,7 @@ fn damage_is_told() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(seeded())]
 
     #[test]
     fn any_members_in_any_pieces_are_the_same(

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::WatchFrame;
-use crate::list::tests::{any_json, pieces};
+use crate::generators::{any_json, pieces, seeded};
 
 fn frames<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<Bytes>, Vec<Error>, StreamEnd) {
     frames_of(WatchFramer::new(), pieces)
@@ -158,7 +158,7 @@ fn a15_a_pretty_bare_status_is_one_frame() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(seeded())]
 
     #[test]
     fn any_frames_in_any_pieces_are_the_same(
