@@ -65,6 +65,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         }
     }
     findings.extend(leaks::find(workspace)?);
+    findings.extend(workspace.publishing_order().err().map(|error| error.to_string()));
     if !findings.is_empty() {
         bail!("layers:\n  {}", findings.join("\n  "));
     }
@@ -92,6 +93,7 @@ mod tests {
             published: true,
             description: None,
             uses: uses.iter().map(|used| (*used).to_owned()).collect(),
+            published_after: Vec::new(),
         }
     }
 

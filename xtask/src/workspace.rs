@@ -24,6 +24,9 @@ pub(crate) struct Member {
     pub(crate) description: Option<String>,
     /// Workspace members among the normal and build dependencies, sorted.
     pub(crate) uses: Vec<String>,
+    /// Those that must be on the registry before this one: `uses`, and development dependencies
+    /// with a version. Cargo drops those without one from the package.
+    pub(crate) published_after: Vec<String>,
 }
 
 impl Workspace {
@@ -58,13 +61,17 @@ impl Workspace {
         let mut waiting: Vec<&Member> = self.published().collect();
         let mut order: Vec<&Member> = Vec::new();
         while !waiting.is_empty() {
-            let (ready, blocked): (Vec<&Member>, Vec<&Member>) = waiting
-                .iter()
-                .copied()
-                .partition(|member| member.uses.iter().all(|used| order.iter().any(|m| &m.name == used)));
+            let (ready, blocked): (Vec<&Member>, Vec<&Member>) =
+                waiting.iter().copied().partition(|member| {
+                    member.published_after.iter().all(|used| order.iter().any(|m| &m.name == used))
+                });
             if ready.is_empty() {
                 let names: Vec<&str> = blocked.iter().map(|member| member.name.as_str()).collect();
-                bail!("these crates wait for each other or for an unpublished one: {}", names.join(", "));
+                bail!(
+                    "these crates must be published after each other or after an unpublished one: {}; a \
+                     development dependency that names only a path does not count",
+                    names.join(", ")
+                );
             }
             order.extend(ready);
             waiting = blocked;
@@ -91,19 +98,22 @@ fn member(package: &Value, names: &[&str]) -> Result<Member> {
     let folder = Path::new(manifest).parent().context("a manifest without a folder")?.to_owned();
     // `publish = false` is an empty list of registries, no `publish` is null.
     let published = package["publish"].as_array().is_none_or(|registries| !registries.is_empty());
-    let mut uses: Vec<String> = package["dependencies"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter(|dependency| dependency["kind"].as_str() != Some("dev"))
-        .filter_map(|dependency| dependency["name"].as_str())
-        .filter(|dependency| names.contains(dependency))
-        .map(str::to_owned)
-        .collect();
-    uses.sort();
-    uses.dedup();
+    let ours = |counts: fn(&Value) -> bool| {
+        let dependencies = package["dependencies"].as_array().into_iter().flatten();
+        let mut names: Vec<String> = dependencies
+            .filter(|dependency| counts(dependency))
+            .filter_map(|dependency| dependency["name"].as_str())
+            .filter(|dependency| names.contains(dependency))
+            .map(str::to_owned)
+            .collect();
+        names.sort();
+        names.dedup();
+        names
+    };
+    let uses = ours(|dependency| dependency["kind"] != "dev");
+    let published_after = ours(|dependency| dependency["kind"] != "dev" || dependency["req"] != "*");
     let description = package["description"].as_str().map(str::to_owned);
-    Ok(Member { name, folder, published, description, uses })
+    Ok(Member { name, folder, published, description, uses, published_after })
 }
 
 #[cfg(test)]
@@ -115,7 +125,7 @@ mod tests {
             "workspace_root": "/ws", "target_directory": "/ws/target",
             "packages": [
                 {"name": "upper", "manifest_path": "/ws/crates/upper/Cargo.toml", "publish": null, "description": "d",
-                 "dependencies": [{"name": "lower", "kind": null}, {"name": "serde", "kind": null}, {"name": "kit", "kind": "dev"}]},
+                 "dependencies": [{"name": "lower", "kind": null}, {"name": "serde", "kind": null}, {"name": "kit", "kind": "dev", "req": "*"}]},
                 {"name": "lower", "manifest_path": "/ws/crates/lower/Cargo.toml", "publish": null, "description": null, "dependencies": []},
                 {"name": "kit", "manifest_path": "/ws/kit/Cargo.toml", "publish": [], "description": null,
                  "dependencies": [{"name": "upper", "kind": null}]}
@@ -143,7 +153,25 @@ mod tests {
     #[test]
     fn a_published_crate_that_needs_an_unpublished_one_is_refused() {
         let mut workspace = sample();
-        workspace.members.iter_mut().find(|m| m.name == "lower").unwrap().uses.push("kit".into());
+        workspace.members.iter_mut().find(|m| m.name == "lower").unwrap().published_after.push("kit".into());
         assert!(workspace.publishing_order().is_err());
+    }
+
+    #[test]
+    fn a_development_dependency_with_a_version_must_be_published_before() {
+        let dependency = |req: &str| serde_json::json!({"name": "b", "kind": "dev", "req": req});
+        let order = |req: &str| {
+            let metadata = serde_json::json!({
+                "workspace_root": "/ws", "target_directory": "/ws/target",
+                "packages": [
+                    {"name": "a", "manifest_path": "/ws/a/Cargo.toml", "publish": null, "dependencies": [dependency(req)]},
+                    {"name": "b", "manifest_path": "/ws/b/Cargo.toml", "publish": null, "dependencies": []}
+                ]
+            });
+            let workspace = Workspace::parse(&metadata).unwrap();
+            workspace.publishing_order().unwrap().iter().map(|member| member.name.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(order("*"), ["a", "b"]);
+        assert_eq!(order("^0.1.0"), ["b", "a"]);
     }
 }
