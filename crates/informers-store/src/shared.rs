@@ -1,0 +1,67 @@
+//! What readers, index handles and the writer share, behind one sharded lock.
+
+use std::collections::BTreeMap;
+use std::hash::BuildHasher;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteGuard};
+use hashbrown::DefaultHashBuilder;
+use informers_core::ResourceVersion;
+
+use crate::definition::Definition;
+use crate::error::IndexErrors;
+use crate::postings::AnyPostings;
+use crate::primary::Primary;
+
+/// A reader locks the shard of its thread, so readers write no cache line that another thread reads; the
+/// writer locks all shards. No user code runs under it but `Eq` of index values, and nothing of the user's
+/// is dropped.
+pub(crate) struct Shared<T> {
+    inner: ShardedLock<Inner<T>>,
+    hasher: DefaultHashBuilder,
+    index_errors: Mutex<IndexErrors>,
+}
+
+pub(crate) struct Inner<T> {
+    pub(crate) primary: Primary<T>,
+    pub(crate) indexes: Vec<Box<dyn AnyPostings<T>>>,
+    pub(crate) names: BTreeMap<Arc<str>, Named<T>>,
+    pub(crate) version: ResourceVersion,
+}
+
+/// An index that can be asked for by name: with text, if its values are strings.
+pub(crate) type Named<T> = Option<Arc<Definition<T, String>>>;
+
+impl<T> Shared<T> {
+    pub(crate) fn new() -> Self {
+        let inner = Inner {
+            primary: Primary::with_capacity(0),
+            indexes: Vec::new(),
+            names: BTreeMap::new(),
+            version: ResourceVersion::default(),
+        };
+        Self {
+            inner: ShardedLock::new(inner),
+            hasher: DefaultHashBuilder::default(),
+            index_errors: Mutex::default(),
+        }
+    }
+
+    // A panic under the lock could only come from the `Eq` of an index value; the other objects go on.
+    pub(crate) fn read(&self) -> ShardedLockReadGuard<'_, Inner<T>> {
+        self.inner.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn write(&self) -> ShardedLockWriteGuard<'_, Inner<T>> {
+        self.inner.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn hash(&self, key: &str) -> u32 {
+        let hash = self.hasher.hash_one(key);
+        (hash ^ (hash >> 32)) as u32
+    }
+
+    pub(crate) fn index_errors(&self) -> std::sync::MutexGuard<'_, IndexErrors> {
+        self.index_errors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

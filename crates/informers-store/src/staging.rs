@@ -1,0 +1,125 @@
+//! Index values on their way into the store: computed before the lock is taken, dropped after it is released.
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use informers_core::Entry;
+
+use crate::definition::{AnyDefinition, Definition};
+use crate::error::IndexError;
+use crate::postings::{AnyPostings, Postings, Staged};
+
+/// The values of one index for the entries of one batch, in order.
+pub(crate) struct Staging<T, V> {
+    definition: Arc<Definition<T, V>>,
+    values: Vec<Staged<V>>,
+    /// Where the values of each entry end.
+    ends: Vec<usize>,
+    /// The next entry to be put.
+    next: usize,
+    scratch: Vec<V>,
+    trash: Vec<V>,
+}
+
+impl<T, V> Staging<T, V> {
+    pub(crate) fn new(definition: Arc<Definition<T, V>>) -> Self {
+        Self {
+            definition,
+            values: Vec::new(),
+            ends: Vec::new(),
+            next: 0,
+            scratch: Vec::new(),
+            trash: Vec::new(),
+        }
+    }
+}
+
+/// Staged values of any type.
+pub(crate) trait AnyStaging<T>: Send {
+    /// Computes the values of one entry more. Runs user code.
+    fn stage(&mut self, entry: &Entry<T>) -> Option<IndexError>;
+    /// Puts the entry that was staged first and not yet put.
+    fn put(&mut self, postings: &mut dyn AnyPostings<T>, object: u32, entry: &Entry<T>);
+    fn remove(&mut self, postings: &mut dyn AnyPostings<T>, object: u32);
+    fn clear(&mut self);
+}
+
+impl<T, V> AnyStaging<T> for Staging<T, V>
+where
+    T: Send + Sync + 'static,
+    V: Eq + Hash + Clone + Send + Sync + 'static,
+{
+    fn stage(&mut self, entry: &Entry<T>) -> Option<IndexError> {
+        let result = self.definition.values(entry, &mut self.scratch);
+        for value in self.scratch.drain(..) {
+            self.values.push((self.definition.hash(&value), Some(value)));
+        }
+        self.ends.push(self.values.len());
+        result.err().map(|fault| IndexError::new(entry.key(), self.definition.name(), fault))
+    }
+
+    fn put(&mut self, postings: &mut dyn AnyPostings<T>, object: u32, entry: &Entry<T>) {
+        let start = if self.next == 0 { 0 } else { self.ends[self.next - 1] };
+        let end = self.ends[self.next];
+        self.next += 1;
+        if let Some(postings) = postings.as_any_mut().downcast_mut::<Postings<T, V>>() {
+            postings.put(object, entry, &mut self.values[start..end], &mut self.trash);
+        }
+    }
+
+    fn remove(&mut self, postings: &mut dyn AnyPostings<T>, object: u32) {
+        if let Some(postings) = postings.as_any_mut().downcast_mut::<Postings<T, V>>() {
+            postings.remove(object, &mut self.trash);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.values.clear();
+        self.ends.clear();
+        self.next = 0;
+        self.trash.clear();
+    }
+}
+
+/// The staging areas of all indexes of a store, in their order.
+pub(crate) struct Stager<T> {
+    pub(crate) definitions: Vec<Arc<dyn AnyDefinition<T>>>,
+    areas: Vec<Box<dyn AnyStaging<T>>>,
+    errors: Vec<IndexError>,
+}
+
+impl<T: Send + Sync + 'static> Stager<T> {
+    pub(crate) fn new(definitions: Vec<Arc<dyn AnyDefinition<T>>>) -> Self {
+        let areas = definitions.iter().map(|definition| Arc::clone(definition).staging()).collect();
+        Self { definitions, areas, errors: Vec::new() }
+    }
+
+    pub(crate) fn add(&mut self, definition: Arc<dyn AnyDefinition<T>>) {
+        self.areas.push(Arc::clone(&definition).staging());
+        self.definitions.push(definition);
+    }
+
+    pub(crate) fn stage(&mut self, entry: &Entry<T>) {
+        for area in &mut self.areas {
+            self.errors.extend(area.stage(entry));
+        }
+    }
+
+    pub(crate) fn put(&mut self, indexes: &mut [Box<dyn AnyPostings<T>>], object: u32, entry: &Entry<T>) {
+        for (area, postings) in self.areas.iter_mut().zip(indexes) {
+            area.put(&mut **postings, object, entry);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, indexes: &mut [Box<dyn AnyPostings<T>>], object: u32) {
+        for (area, postings) in self.areas.iter_mut().zip(indexes) {
+            area.remove(&mut **postings, object);
+        }
+    }
+
+    /// Drops what is left of the batch, and gives the errors of its index functions.
+    pub(crate) fn finish(&mut self) -> Vec<IndexError> {
+        self.areas.iter_mut().for_each(|area| area.clear());
+        std::mem::take(&mut self.errors)
+    }
+}
