@@ -21,7 +21,9 @@ pub enum Error<T> {
         key: T,
     },
     /// `done` was called for a key that nobody has taken, or that was finished already.
-    #[error("cannot finish key {key:?}: nobody has taken it; call done exactly once for each key got from the queue")]
+    #[error(
+        "cannot finish key {key:?}: nobody has taken it; call done exactly once for each key got from the queue"
+    )]
     NotTaken {
         /// The key in question.
         key: T,

@@ -67,3 +67,8 @@ pub use queue::{Builder, Drain, Get, Taken, WorkQueue};
 pub use rate_limiter::RateLimiter;
 pub use snapshot::{QueuedKey, Snapshot, TakenKey, WaitingKey};
 pub use storage::{Fifo, Storage, Ticket};
+
+/// Keeps the README's example compiling.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

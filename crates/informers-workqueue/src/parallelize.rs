@@ -177,12 +177,10 @@ where
     /// `false` if the piece panicked.
     async fn catch(&self, piece: usize) -> bool {
         let mut running = pin!(async { (self.work)(piece).await });
-        poll_fn(|cx: &mut Context<'_>| {
-            match catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(cx))) {
-                Ok(Poll::Pending) => Poll::Pending,
-                Ok(Poll::Ready(())) => Poll::Ready(true),
-                Err(_panic) => Poll::Ready(false),
-            }
+        poll_fn(|cx: &mut Context<'_>| match catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(cx))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(())) => Poll::Ready(true),
+            Err(_panic) => Poll::Ready(false),
         })
         .await
     }

@@ -125,7 +125,9 @@ impl<T> fmt::Debug for AnyStorage<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fifo(fifo) => fifo.fmt(f),
-            Self::Custom(storage) => f.debug_struct("Custom").field("len", &storage.len()).finish_non_exhaustive(),
+            Self::Custom(storage) => {
+                f.debug_struct("Custom").field("len", &storage.len()).finish_non_exhaustive()
+            }
         }
     }
 }

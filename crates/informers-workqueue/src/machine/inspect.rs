@@ -40,6 +40,8 @@ impl<T: Clone, S> Machine<T, S> {
     pub fn unfinished_work(&self, now: Instant) -> (Duration, Duration) {
         let ages = self.times.iter().flatten().filter_map(|times| times.taken);
         let ages = ages.map(|taken| now.saturating_duration_since(taken));
-        ages.fold((Duration::ZERO, Duration::ZERO), |(total, longest), age| (total.saturating_add(age), longest.max(age)))
+        ages.fold((Duration::ZERO, Duration::ZERO), |(total, longest), age| {
+            (total.saturating_add(age), longest.max(age))
+        })
     }
 }

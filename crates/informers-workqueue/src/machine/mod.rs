@@ -343,7 +343,9 @@ impl<T: Eq + Hash + Clone, S: Storage<T>> Machine<T, S> {
         self.advance(now);
         let slot = self.slots.find(key);
         match slot {
-            Some(slot) if self.slots.get(slot).is_some_and(|slot| slot.processing) => Ok(self.finish_slot(slot, now)),
+            Some(slot) if self.slots.get(slot).is_some_and(|slot| slot.processing) => {
+                Ok(self.finish_slot(slot, now))
+            }
             _ if !self.parity.requeues_untaken_on_done() => Err(Error::NotTaken { key: key.clone() }),
             Some(slot) => {
                 if self.slots.get(slot).is_some_and(|slot| slot.dirty) {

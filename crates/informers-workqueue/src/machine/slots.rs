@@ -42,7 +42,12 @@ pub(super) struct Slots<T> {
 
 impl<T> Default for Slots<T> {
     fn default() -> Self {
-        Self { hasher: DefaultHashBuilder::default(), table: HashTable::new(), slots: Vec::new(), free: Vec::new() }
+        Self {
+            hasher: DefaultHashBuilder::default(),
+            table: HashTable::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+        }
     }
 }
 
@@ -91,8 +96,15 @@ impl<T: Eq + Hash> Slots<T> {
         match entry {
             Entry::Occupied(occupied) => (*occupied.get(), Some(key)),
             Entry::Vacant(vacant) => {
-                let slot =
-                    Slot { key: Some(key), hash, take: 0, push: 0, queued: 0, dirty: false, processing: false };
+                let slot = Slot {
+                    key: Some(key),
+                    hash,
+                    take: 0,
+                    push: 0,
+                    queued: 0,
+                    dirty: false,
+                    processing: false,
+                };
                 let index = if let Some(index) = self.free.pop() {
                     slots[index] = slot;
                     index

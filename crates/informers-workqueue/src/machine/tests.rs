@@ -19,7 +19,9 @@ fn run(machine: &mut Machine<&'static str>, now: Instant) -> Vec<&'static str> {
 #[test]
 fn an_add_cancels_the_later_wish_unless_parity_keeps_it() {
     let t0 = Instant::now();
-    for (parity, runs_later) in [(Parity::default(), vec![]), (Parity::default().add_keeps_waiting(true), vec!["a"])] {
+    for (parity, runs_later) in
+        [(Parity::default(), vec![]), (Parity::default().add_keeps_waiting(true), vec!["a"])]
+    {
         let mut machine = Machine::new(Fifo::default(), parity);
         machine.add_after("a", s(18_000), t0).unwrap();
         machine.add("a", t0).unwrap();
@@ -167,7 +169,8 @@ fn parity_drains_only_what_is_in_flight() {
 fn parity_ignores_the_second_plain_shutdown() {
     let t0 = Instant::now();
     for (ignored, phase) in [(true, Phase::Draining), (false, Phase::ShuttingDown)] {
-        let mut machine = Machine::new(Fifo::default(), Parity::default().repeated_shut_down_ignored(ignored));
+        let mut machine =
+            Machine::new(Fifo::default(), Parity::default().repeated_shut_down_ignored(ignored));
         machine.add("a", t0).unwrap();
         machine.shut_down(t0);
         machine.shut_down_with_drain(t0);

@@ -103,7 +103,8 @@ impl<T: Clone + Eq + Hash> Future for Get<'_, T> {
                 }
                 Step::Wait(Some(deadline)) => {
                     let deadline = tokio::time::Instant::from_std(deadline);
-                    let timer = this.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
+                    let timer =
+                        this.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
                     if timer.deadline() != deadline {
                         timer.as_mut().reset(deadline);
                     }

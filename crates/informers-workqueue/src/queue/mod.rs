@@ -38,7 +38,7 @@ use crate::{Error, Snapshot};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let queue = WorkQueue::new();
+/// let queue: WorkQueue<String> = WorkQueue::new();
 /// let worker = tokio::spawn({
 ///     let queue = queue.clone();
 ///     async move {

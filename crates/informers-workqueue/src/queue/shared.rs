@@ -49,7 +49,10 @@ impl<T: Eq + Hash + Clone> State<T> {
         }
         self.pushes_seen = pushes;
         if self.machine.shutting_down() {
-            self.getters.take_all().chain(self.shut_down_waiters.take_all()).for_each(|waker| wakes.push(waker));
+            self.getters
+                .take_all()
+                .chain(self.shut_down_waiters.take_all())
+                .for_each(|waker| wakes.push(waker));
         }
         self.settle_drains(wakes);
         self.settle_timekeeper(wakes);
