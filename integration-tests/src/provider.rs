@@ -143,7 +143,7 @@ pub async fn acquire(provider: Provider, own: bool, needs: &[Capability]) -> Res
         Provider::ControlPlane => built::acquire(own).await?,
         #[cfg(not(unix))]
         Provider::ControlPlane => Acquired::Skip("the built control plane needs a Unix system".into()),
-        Provider::Kubeconfig => foreign::acquire()?,
+        Provider::Kubeconfig => foreign::acquire(own)?,
     };
     let Acquired::Cluster(cluster) = &acquired else { return Ok(acquired) };
     let lacking: Vec<String> =

@@ -32,11 +32,15 @@ pub(super) async fn acquire(own: bool) -> Result<Acquired> {
 }
 
 /// Where the binaries are, if they may be used.
-pub(crate) fn binaries() -> Result<Option<PathBuf>> {
+fn binaries() -> Result<Option<PathBuf>> {
     let policy = std::env::var(POLICY).unwrap_or_default();
-    match (policy.as_str(), std::env::var_os(BINARIES).filter(|folder| !folder.is_empty())) {
+    decide(&policy, std::env::var_os(BINARIES).map(PathBuf::from))
+}
+
+fn decide(policy: &str, folder: Option<PathBuf>) -> Result<Option<PathBuf>> {
+    match (policy, folder.filter(|folder| !folder.as_os_str().is_empty())) {
         ("off", _) | ("", None) => Ok(None),
-        ("required" | "", Some(folder)) => Ok(Some(PathBuf::from(folder))),
+        ("required" | "", Some(folder)) => Ok(Some(folder)),
         ("required", None) => bail!(
             "{POLICY}=required, but {BINARIES} is not set; run `cargo xtask test --control-plane`, or \
              `export {BINARIES}=$(cargo xtask control-plane path)`"
@@ -88,5 +92,26 @@ impl Cluster for ControlPlane {
 
     async fn resume(&self) -> Result<()> {
         self.resume_apiserver()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_required_control_plane_is_never_skipped() {
+        let folder = || Some(PathBuf::from("bin"));
+        assert_eq!(decide("required", folder()).unwrap(), folder());
+        assert!(decide("required", None).unwrap_err().to_string().contains(BINARIES));
+        assert!(decide("required", Some(PathBuf::new())).is_err());
+    }
+
+    #[test]
+    fn without_a_policy_it_runs_where_there_is_one() {
+        assert_eq!(decide("", Some("bin".into())).unwrap(), Some(PathBuf::from("bin")));
+        assert_eq!(decide("", None).unwrap(), None);
+        assert_eq!(decide("off", Some("bin".into())).unwrap(), None);
+        assert!(decide("yes", None).unwrap_err().to_string().contains("yes"));
     }
 }

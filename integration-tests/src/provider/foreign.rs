@@ -23,10 +23,13 @@ struct Foreign {
 }
 
 /// The cluster that `$INFORMERS_TEST_KUBECONFIG` names, if it names one.
-pub(super) fn acquire() -> Result<Acquired> {
+pub(super) fn acquire(own: bool) -> Result<Acquired> {
     let Some(kubeconfig) = std::env::var_os(VARIABLE).map(PathBuf::from) else {
         return Ok(Acquired::Skip("no kubeconfig (cargo xtask test --kubeconfig FILE)".into()));
     };
+    if own {
+        return Ok(Acquired::Skip("a cluster that is there already cannot be had alone".into()));
+    }
     let text = std::fs::read_to_string(&kubeconfig)
         .with_context(|| format!("reading {VARIABLE}={}", kubeconfig.display()))?;
     let (address, admin) = connect(&text, kubeconfig.parent().unwrap_or(Path::new("")))
@@ -125,4 +128,52 @@ fn connect(text: &str, folder: &Path) -> Result<(String, AdminClient)> {
     };
     let admin = AdminClient::secure(authority.clone(), &authorities, login)?;
     Ok((authority, admin))
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertifiedKey, generate_simple_self_signed};
+
+    use super::*;
+
+    /// The form that kind writes, with `user` as given.
+    fn kubeconfig(authority: &str, user: &str) -> String {
+        format!(
+            "apiVersion: v1\nclusters:\n- cluster:\n    certificate-authority-data: {authority}\n    \
+             server: https://127.0.0.1:35691\n  name: kind-kind\ncontexts:\n- context:\n    cluster: kind-kind\n    \
+             user: kind-kind\n  name: kind-kind\ncurrent-context: kind-kind\nkind: Config\npreferences: {{}}\n\
+             users:\n- name: kind-kind\n  user:\n{user}"
+        )
+    }
+
+    #[test]
+    fn client_certificates_tokens_and_files_beside_it_are_understood() {
+        let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["localhost".into()]).unwrap();
+        let authority = STANDARD.encode(cert.pem());
+        let key = STANDARD.encode(signing_key.serialize_pem());
+        let inline = format!("    client-certificate-data: {authority}\n    client-key-data: {key}\n");
+        let (address, _) = connect(&kubeconfig(&authority, &inline), Path::new("")).unwrap();
+        assert_eq!(address, "127.0.0.1:35691");
+        connect(&kubeconfig(&authority, "    token: abc\n"), Path::new("")).unwrap();
+
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("c.crt"), cert.pem()).unwrap();
+        std::fs::write(folder.path().join("c.key"), signing_key.serialize_pem()).unwrap();
+        let files = "    client-certificate: c.crt\n    client-key: c.key\n";
+        connect(&kubeconfig(&authority, files), folder.path()).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named() {
+        let CertifiedKey { cert, .. } = generate_simple_self_signed(["localhost".into()]).unwrap();
+        let authority = STANDARD.encode(cert.pem());
+        let error = |text: &str| format!("{:#}", connect(text, Path::new("")).unwrap_err());
+        let exec = "    exec:\n      command: get-token\n";
+        assert!(error(&kubeconfig(&authority, exec)).contains("neither a token nor a client certificate"));
+        let good = kubeconfig(&authority, "    token: abc\n");
+        assert!(
+            error(&good.replace("current-context: kind-kind", "current-context: other")).contains("`other`")
+        );
+        assert!(error(&good.replace("    user: kind-kind", "    user: gone")).contains("`gone`"));
+    }
 }
