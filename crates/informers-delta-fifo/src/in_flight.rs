@@ -1,0 +1,81 @@
+//! What the consumer has taken but not finished.
+
+use std::collections::HashMap;
+
+use informers_core::{Entry, ObjectKey};
+
+use crate::delta::{Delta, newest_copy};
+
+/// The keys in the consumer's hands. They are in neither the queue nor, yet, the store, so a replacement
+/// that looked only there would miss them and leave a ghost. client-go holds the queue's lock while it
+/// processes; this takes the lock's place.
+#[derive(Debug)]
+pub(crate) struct InFlight<T> {
+    next: u64,
+    taken: Vec<(u64, Vec<Held<T>>)>,
+}
+
+#[derive(Debug)]
+struct Held<T> {
+    key: ObjectKey,
+    state: State<T>,
+}
+
+/// What the store will have when the consumer is done.
+#[derive(Debug)]
+pub(crate) enum State<T> {
+    /// The object, in this state where that is known.
+    Present(Option<Entry<T>>),
+    Gone,
+}
+
+impl<T> InFlight<T> {
+    pub(crate) fn new() -> Self {
+        Self { next: 0, taken: Vec::new() }
+    }
+
+    /// Notes what is handed out; each slice holds the deltas of one key.
+    pub(crate) fn take<'a>(&mut self, groups: impl Iterator<Item = &'a [Delta<T>]>) -> u64
+    where
+        T: 'a,
+    {
+        let held = groups
+            .filter_map(|deltas| {
+                let last = deltas.last()?;
+                let state = if last.is_deletion() {
+                    State::Gone
+                } else {
+                    State::Present(newest_copy(deltas).flatten().cloned())
+                };
+                Some(Held { key: last.key()?.clone(), state })
+            })
+            .collect();
+        let id = self.next;
+        self.next += 1;
+        self.taken.push((id, held));
+        id
+    }
+
+    pub(crate) fn finish(&mut self, id: u64) {
+        self.taken.retain(|(taken, _)| *taken != id);
+    }
+
+    pub(crate) fn contains(&self, key: &ObjectKey) -> bool {
+        self.iter().any(|(held, _)| held == key)
+    }
+
+    pub(crate) fn by_key(&self) -> HashMap<&ObjectKey, &State<T>> {
+        self.iter().collect()
+    }
+
+    /// The last state of each key, in the order in which these were taken.
+    pub(crate) fn newest(&self) -> impl Iterator<Item = (&ObjectKey, &State<T>)> {
+        let by_key = self.by_key();
+        self.iter()
+            .filter(move |(key, state)| by_key.get(key).is_some_and(|last| std::ptr::eq(*last, *state)))
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&ObjectKey, &State<T>)> {
+        self.taken.iter().flat_map(|(_, held)| held.iter().map(|held| (&held.key, &held.state)))
+    }
+}

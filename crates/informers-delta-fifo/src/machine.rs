@@ -1,0 +1,129 @@
+//! Either queue behind one driver.
+
+use std::sync::Arc;
+
+use informers_core::{Entry, KnownObjects, ResourceVersion, Undecodable};
+
+use crate::delta::{Deleted, Delta, ReplacedAll};
+use crate::delta_fifo::DeltaFifo;
+use crate::in_order::{InOrderQueue, Popped};
+use crate::parity::Parity;
+use crate::population::Ticket;
+
+#[derive(Debug)]
+pub(crate) enum Machine<T> {
+    InOrder(InOrderQueue<T>),
+    DeltaFifo(DeltaFifo<T>),
+}
+
+/// The same call on whichever queue it is.
+macro_rules! either {
+    ($machine:expr, $queue:ident => $call:expr) => {
+        match $machine {
+            Machine::InOrder($queue) => $call,
+            Machine::DeltaFifo($queue) => $call,
+        }
+    };
+}
+
+impl<T> Machine<T> {
+    pub(crate) fn parity(&self) -> Parity {
+        either!(self, queue => queue.parity())
+    }
+
+    pub(crate) fn known(&self) -> Option<&Arc<dyn KnownObjects<T>>> {
+        either!(self, queue => queue.known())
+    }
+
+    pub(crate) fn add(&mut self, entry: Entry<T>) {
+        either!(self, queue => queue.add(entry));
+    }
+
+    pub(crate) fn update(&mut self, entry: Entry<T>) {
+        either!(self, queue => queue.update(entry));
+    }
+
+    pub(crate) fn delete(&mut self, deleted: Deleted<T>) {
+        either!(self, queue => queue.delete(deleted));
+    }
+
+    pub(crate) fn mark_undecodable(&mut self, undecodable: Undecodable) -> Result<(), Undecodable> {
+        match self {
+            Self::InOrder(queue) => {
+                queue.mark_undecodable(undecodable);
+                Ok(())
+            }
+            Self::DeltaFifo(queue) => queue.mark_undecodable(undecodable),
+        }
+    }
+
+    /// Whether undecodable objects without a key find a place.
+    pub(crate) fn takes_nameless(&self) -> bool {
+        matches!(self, Self::InOrder(_))
+    }
+
+    pub(crate) fn note_change(&mut self) {
+        either!(self, queue => queue.note_change());
+    }
+
+    pub(crate) fn replace(&mut self, all: ReplacedAll<T>) {
+        either!(self, queue => queue.replace(all));
+    }
+
+    pub(crate) fn replace_cut_short(&mut self, all: ReplacedAll<T>, failed: usize) {
+        either!(self, queue => queue.replace_cut_short(all, failed));
+    }
+
+    pub(crate) fn resync(&mut self) {
+        either!(self, queue => queue.resync());
+    }
+
+    pub(crate) fn bookmark(&mut self, version: ResourceVersion) {
+        match self {
+            Self::InOrder(queue) => queue.bookmark(version),
+            Self::DeltaFifo(_) => {}
+        }
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Popped<T>> {
+        either!(self, queue => queue.pop())
+    }
+
+    pub(crate) fn pop_batch(&mut self) -> Option<Popped<T>> {
+        match self {
+            Self::InOrder(queue) => queue.pop_batch(),
+            Self::DeltaFifo(queue) => queue.pop(),
+        }
+    }
+
+    pub(crate) fn finish(&mut self, ticket: Ticket) {
+        either!(self, queue => queue.finish(ticket));
+    }
+
+    pub(crate) fn put_back(&mut self, popped: Popped<T>) {
+        either!(self, queue => queue.put_back(popped));
+    }
+
+    pub(crate) fn has_synced(&self) -> bool {
+        either!(self, queue => queue.has_synced())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        either!(self, queue => queue.len())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        either!(self, queue => queue.is_empty())
+    }
+
+    pub(crate) fn snapshot(&self) -> Vec<Delta<T>> {
+        match self {
+            Self::InOrder(queue) => queue.iter().cloned().collect(),
+            Self::DeltaFifo(queue) => queue.iter().flat_map(|(_, deltas)| deltas.iter().cloned()).collect(),
+        }
+    }
+
+    pub(crate) fn discard(&mut self) {
+        either!(self, queue => queue.discard());
+    }
+}

@@ -1,0 +1,463 @@
+//! A queue between tasks.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use informers_core::{KnownObjects, Scope, SinkError, Transform};
+use parking_lot::Mutex;
+
+use crate::consumer::Consumer;
+use crate::delta::{Delta, ReplacedAll};
+use crate::delta_fifo::DeltaFifo;
+use crate::error::Closed;
+use crate::in_order::InOrderQueue;
+use crate::machine::Machine;
+use crate::parity::Parity;
+use crate::sink::QueueSink;
+use crate::waiters::Waiters;
+
+/// How many deltas may wait before producers are asked to pause: twice client-go's size of a batch.
+const SOFT_LIMIT: usize = 2000;
+
+/// How a queue stands between its producers and its consumer.
+///
+/// ```
+/// use informers_delta_fifo::QueueOptions;
+///
+/// let options: QueueOptions<String> = QueueOptions::default().with_name("pods").with_soft_limit(500);
+/// ```
+pub struct QueueOptions<T> {
+    name: Arc<str>,
+    known: Option<Arc<dyn KnownObjects<T>>>,
+    transform: Option<Transform<T>>,
+    soft_limit: usize,
+    retry_on_error: bool,
+}
+
+impl<T> Default for QueueOptions<T> {
+    fn default() -> Self {
+        Self {
+            name: Arc::from("queue"),
+            known: None,
+            transform: None,
+            soft_limit: SOFT_LIMIT,
+            retry_on_error: false,
+        }
+    }
+}
+
+impl<T> QueueOptions<T> {
+    /// The name that the queue shows; `queue` by default.
+    #[must_use]
+    pub fn with_name(mut self, name: &str) -> Self {
+        self.name = Arc::from(name);
+        self
+    }
+
+    /// The objects that [`Sink::known`](informers_core::Sink::known) looks into: the store that the consumer
+    /// fills. A plain in-order queue and a [`DeltaFifo`] have theirs by default.
+    #[must_use]
+    pub fn with_known(mut self, known: Arc<dyn KnownObjects<T>>) -> Self {
+        self.known = Some(known);
+        self
+    }
+
+    /// Changes every fresh object once, before it is queued, on the producer's side and under no lock. An
+    /// object that came from the known ones has been through it and is left alone.
+    #[must_use]
+    pub fn with_transform(mut self, transform: Transform<T>) -> Self {
+        self.transform = Some(transform);
+        self
+    }
+
+    /// From how many waiting deltas on producers are asked to pause; 2000 by default, 0 counts as 1. A list
+    /// counts as one.
+    #[must_use]
+    pub fn with_soft_limit(mut self, soft_limit: usize) -> Self {
+        self.soft_limit = soft_limit.max(1);
+        self
+    }
+
+    /// Whether [`Consumer::process`] puts back what failed to process, as client-go's `RetryOnError` did up
+    /// to 0.32. Off by default.
+    #[must_use]
+    pub fn with_retry_on_error(mut self, retry_on_error: bool) -> Self {
+        self.retry_on_error = retry_on_error;
+        self
+    }
+}
+
+impl<T> fmt::Debug for QueueOptions<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QueueOptions")
+            .field("name", &self.name)
+            .field("transform", &self.transform)
+            .field("soft_limit", &self.soft_limit)
+            .field("retry_on_error", &self.retry_on_error)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Puts an [`InOrderQueue`] between tasks: a handle for the producers' side, and the one consumer.
+///
+/// ```
+/// use informers_core::{Change, Entry, ObjectKey, Sink};
+/// use informers_delta_fifo::{Delta, InOrderQueue, QueueOptions, in_order_queue};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let (queue, mut consumer) = in_order_queue(InOrderQueue::atomic(), QueueOptions::default());
+/// let mut sink = queue.sink();
+/// sink.apply(Change::added(Entry::keyed(ObjectKey::cluster("a"), 1))).unwrap();
+///
+/// let batch = consumer.pop_batch().await.unwrap();
+/// assert!(matches!(batch.deltas(), [Delta::Added(entry)] if **entry == 1));
+/// batch.finish();
+/// # }
+/// ```
+pub fn in_order_queue<T: Send + Sync>(
+    machine: InOrderQueue<T>,
+    options: QueueOptions<T>,
+) -> (SharedQueue<T>, Consumer<T>) {
+    connect(Machine::InOrder(machine), options)
+}
+
+/// Puts a [`DeltaFifo`] between tasks: a handle for the producers' side, and the one consumer. A batch holds
+/// all deltas of one object.
+///
+/// ```
+/// use informers_core::{Change, Entry, ObjectKey, Sink};
+/// use informers_delta_fifo::{DeltaFifo, QueueOptions, delta_fifo};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let (queue, mut consumer) = delta_fifo(DeltaFifo::new(), QueueOptions::default());
+/// let mut sink = queue.sink();
+/// sink.apply(Change::added(Entry::keyed(ObjectKey::cluster("a"), 1))).unwrap();
+/// sink.apply(Change::modified(Entry::keyed(ObjectKey::cluster("a"), 2))).unwrap();
+/// assert_eq!(consumer.pop().await.unwrap().deltas().len(), 2);
+/// # }
+/// ```
+pub fn delta_fifo<T: Send + Sync>(
+    machine: DeltaFifo<T>,
+    options: QueueOptions<T>,
+) -> (SharedQueue<T>, Consumer<T>) {
+    connect(Machine::DeltaFifo(machine), options)
+}
+
+fn connect<T>(machine: Machine<T>, options: QueueOptions<T>) -> (SharedQueue<T>, Consumer<T>) {
+    let shared = Arc::new(Shared {
+        name: options.name,
+        known: options.known.or_else(|| machine.known().cloned()),
+        transform: options.transform,
+        soft_limit: options.soft_limit,
+        parity: machine.parity(),
+        takes_nameless: machine.takes_nameless(),
+        synced: AtomicBool::new(machine.has_synced()),
+        state: Mutex::new(State {
+            machine,
+            closed: false,
+            consumer_gone: false,
+            outstanding: 0,
+            consumer: None,
+            producers: Waiters::default(),
+            observers: Waiters::default(),
+        }),
+    });
+    (SharedQueue { shared: Arc::clone(&shared) }, Consumer::new(shared, options.retry_on_error))
+}
+
+/// A handle to a queue: makes sinks for producers, tells how the queue is doing, closes it. Clones are the
+/// same queue.
+///
+/// From [`in_order_queue`] and [`delta_fifo`].
+pub struct SharedQueue<T> {
+    shared: Arc<Shared<T>>,
+}
+
+/// What producers, consumer and observers share.
+pub(crate) struct Shared<T> {
+    name: Arc<str>,
+    pub(crate) known: Option<Arc<dyn KnownObjects<T>>>,
+    pub(crate) transform: Option<Transform<T>>,
+    soft_limit: usize,
+    pub(crate) parity: Parity,
+    pub(crate) takes_nameless: bool,
+    /// Follows the machine, so that asking takes no lock.
+    synced: AtomicBool,
+    state: Mutex<State<T>>,
+}
+
+/// What the lock guards. Wakers are taken out under it and woken after it.
+pub(crate) struct State<T> {
+    pub(crate) machine: Machine<T>,
+    closed: bool,
+    consumer_gone: bool,
+    /// How many batches are in the consumer's hands.
+    outstanding: usize,
+    consumer: Option<Waker>,
+    pub(crate) producers: Waiters,
+    observers: Waiters,
+}
+
+impl<T> SharedQueue<T> {
+    /// A sink for one producer. Several may feed one queue.
+    #[must_use]
+    pub fn sink(&self) -> QueueSink<T> {
+        QueueSink::new(Arc::clone(&self.shared))
+    }
+
+    /// The name from the options.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.shared.name
+    }
+
+    /// Queues the end of `scope`: everything in it is to be deleted, with
+    /// [`Deletion::ScopeRemoved`](informers_core::Deletion::ScopeRemoved), in its turn after what waits.
+    ///
+    /// # Errors
+    /// If the queue is closed.
+    pub fn remove_scope(&self, scope: &Scope) -> Result<(), SinkError> {
+        self.shared.produce(|state| state.machine.replace(ReplacedAll::removed(scope.clone())))
+    }
+
+    /// Takes nothing any more; what waits is still handed out. All who wait are woken. Closing again does
+    /// nothing.
+    pub fn close(&self) {
+        self.shared.update(|state| {
+            state.closed = true;
+            state
+                .consumer
+                .take()
+                .into_iter()
+                .chain(state.producers.take())
+                .chain(state.observers.take())
+                .collect()
+        });
+    }
+
+    /// Whether [`close`](Self::close) was called, or the consumer is gone.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.shared.state.lock().closed
+    }
+
+    /// Whether everything that belongs to the first population has been processed. Stays true.
+    #[must_use]
+    pub fn has_synced(&self) -> bool {
+        self.shared.synced.load(Ordering::Acquire)
+    }
+
+    /// Waits until the queue has synced.
+    ///
+    /// ```
+    /// use informers_core::{Scope, Sink};
+    /// use informers_delta_fifo::{InOrderQueue, QueueOptions, in_order_queue};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let (queue, mut consumer) = in_order_queue::<()>(InOrderQueue::atomic(), QueueOptions::default());
+    /// queue.sink().begin(&Scope::all()).commit(&"1".into()).unwrap();
+    /// consumer.pop_batch().await.unwrap().finish();
+    /// queue.synced().await.unwrap();
+    /// # }
+    /// ```
+    pub fn synced(&self) -> Synced<T> {
+        Synced { shared: Arc::clone(&self.shared), slot: None }
+    }
+
+    /// How many deltas wait, or, in a [`DeltaFifo`], how many objects.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shared.state.lock().machine.len()
+    }
+
+    /// Whether nothing waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.shared.state.lock().machine.is_empty()
+    }
+
+    /// A copy of what waits, in the order in which it will be handed out. For looking at a queue that does
+    /// not move on; it takes time and memory with the queue's length.
+    #[must_use]
+    pub fn snapshot(&self) -> Vec<Delta<T>> {
+        self.shared.state.lock().machine.snapshot()
+    }
+}
+
+impl<T> Shared<T> {
+    /// Changes the state, then wakes whom the change concerns.
+    fn update(&self, change: impl FnOnce(&mut State<T>) -> Vec<Waker>) {
+        let wakers = {
+            let mut state = self.state.lock();
+            let mut wakers = change(&mut state);
+            wakers.extend(self.publish_synced(&mut state));
+            wakers
+        };
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// A producer's change: refused if the queue is closed; wakes the consumer if something waits then.
+    pub(crate) fn produce<R>(&self, change: impl FnOnce(&mut State<T>) -> R) -> Result<R, SinkError> {
+        let (result, consumer, observers) = {
+            let mut state = self.state.lock();
+            if state.consumer_gone || state.closed && !self.parity.accept_after_close {
+                return Err(SinkError::closed());
+            }
+            let result = change(&mut state);
+            let consumer = if state.machine.is_empty() { None } else { state.consumer.take() };
+            (result, consumer, self.publish_synced(&mut state))
+        };
+        consumer.into_iter().chain(observers).for_each(Waker::wake);
+        Ok(result)
+    }
+
+    /// Takes from the queue for the consumer, or registers its waker.
+    pub(crate) fn poll_take<R>(
+        &self,
+        cx: &mut Context<'_>,
+        take: impl FnOnce(&mut Machine<T>) -> Option<R>,
+    ) -> Poll<Result<R, Closed>> {
+        let (taken, wakers, _unused) = {
+            let mut state = self.state.lock();
+            let Some(taken) = take(&mut state.machine) else {
+                if state.closed {
+                    return Poll::Ready(Err(Closed));
+                }
+                // A waker may run code when it is dropped, so that happens after the lock is released.
+                let former = state.consumer.replace(cx.waker().clone());
+                drop(state);
+                drop(former);
+                return Poll::Pending;
+            };
+            state.outstanding += 1;
+            let unused = state.consumer.take();
+            let mut wakers = self.ready_producers(&mut state);
+            wakers.extend(self.publish_synced(&mut state));
+            (taken, wakers, unused)
+        };
+        wakers.into_iter().for_each(Waker::wake);
+        Poll::Ready(Ok(taken))
+    }
+
+    /// What the consumer tells of what it took.
+    pub(crate) fn settle(&self, change: impl FnOnce(&mut Machine<T>)) {
+        self.update(|state| {
+            change(&mut state.machine);
+            state.outstanding = state.outstanding.saturating_sub(1);
+            // Whoever waits for a closed queue to sync learns here that it never will.
+            if state.is_over() { state.observers.take() } else { Vec::new() }
+        });
+    }
+
+    /// Nobody will take anything any more.
+    pub(crate) fn abandon(&self) {
+        self.update(|state| {
+            state.closed = true;
+            state.consumer_gone = true;
+            state.machine.discard();
+            state.producers.take().into_iter().chain(state.observers.take()).collect()
+        });
+    }
+
+    pub(crate) fn join(&self) -> usize {
+        self.state.lock().producers.join()
+    }
+
+    pub(crate) fn leave(&self, slot: usize) {
+        let former = self.state.lock().producers.leave(slot);
+        drop(former);
+    }
+
+    /// Whether producers may go on; else this one is woken when they may.
+    pub(crate) fn poll_ready(&self, slot: usize, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.state.lock();
+        if state.closed || state.machine.len() < self.soft_limit {
+            return Poll::Ready(());
+        }
+        let former = state.producers.wait(slot, cx.waker());
+        drop(state);
+        drop(former);
+        Poll::Pending
+    }
+
+    fn ready_producers(&self, state: &mut State<T>) -> Vec<Waker> {
+        if state.machine.len() < self.soft_limit { state.producers.take() } else { Vec::new() }
+    }
+
+    /// Shows the latch to those who ask without the lock; gives those who wait for it.
+    fn publish_synced(&self, state: &mut State<T>) -> Vec<Waker> {
+        if state.machine.has_synced() && !self.synced.swap(true, Ordering::AcqRel) {
+            state.observers.take()
+        } else {
+            Vec::new()
+        }
+    }
+}
+
+impl<T> State<T> {
+    /// Nothing waits, nothing is being processed, and nothing will come.
+    fn is_over(&self) -> bool {
+        self.closed && self.outstanding == 0 && self.machine.is_empty()
+    }
+}
+
+impl<T> Clone for SharedQueue<T> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<T> fmt::Debug for SharedQueue<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedQueue").field("name", &self.name()).finish_non_exhaustive()
+    }
+}
+
+/// Resolves once the queue has synced; see [`SharedQueue::synced`].
+///
+/// Fails with [`Closed`] if the queue is closed and has run empty, or lost its consumer, without ever
+/// syncing. Cancel safe; any number may wait, each on a task of its own.
+#[must_use = "futures do nothing unless they are awaited"]
+pub struct Synced<T> {
+    shared: Arc<Shared<T>>,
+    slot: Option<usize>,
+}
+
+impl<T> Future for Synced<T> {
+    type Output = Result<(), Closed>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let shared = Arc::clone(&self.shared);
+        let mut state = shared.state.lock();
+        if state.machine.has_synced() {
+            return Poll::Ready(Ok(()));
+        }
+        if state.is_over() {
+            return Poll::Ready(Err(Closed));
+        }
+        let slot = *self.slot.get_or_insert_with(|| state.observers.join());
+        let former = state.observers.wait(slot, cx.waker());
+        drop(state);
+        drop(former);
+        Poll::Pending
+    }
+}
+
+impl<T> Drop for Synced<T> {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot {
+            let former = self.shared.state.lock().observers.leave(slot);
+            drop(former);
+        }
+    }
+}
+
+impl<T> fmt::Debug for Synced<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Synced").field("queue", &self.shared.name).finish_non_exhaustive()
+    }
+}
