@@ -114,11 +114,15 @@ impl<T> DeltaFifo<T> {
     /// there is a store, is stored.
     pub fn delete(&mut self, deleted: Deleted<T>) {
         self.population.changed();
-        let stored =
-            || self.known.as_ref().is_some_and(|known| known.get_known(deleted.key.as_str()).is_some());
-        if self.items.contains_key(&deleted.key) || self.in_flight.contains(&deleted.key) || stored() {
+        if self.has(&deleted.key) {
             self.push(deleted.key.clone(), Delta::Deleted(deleted));
         }
+    }
+
+    /// Whether a deletion of this key says anything new.
+    pub(crate) fn has(&self, key: &ObjectKey) -> bool {
+        let stored = || self.known.as_ref().is_some_and(|known| known.get_known(key.as_str()).is_some());
+        self.items.contains_key(key) || self.in_flight.contains(key) || stored()
     }
 
     /// An object exists in a state that cannot be used.

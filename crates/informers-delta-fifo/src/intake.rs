@@ -46,6 +46,10 @@ impl<T> Intake<T> {
         }
     }
 
+    pub(crate) fn transforms(&self) -> bool {
+        self.transform.is_some()
+    }
+
     /// Transforms the entry unless it has been through that.
     pub(crate) fn admit(&self, entry: Entry<T>) -> Result<Entry<T>, Box<Untransformed>> {
         let Some(transform) = &self.transform else { return Ok(entry) };

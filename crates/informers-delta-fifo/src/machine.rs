@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use informers_core::{Entry, KnownObjects, ResourceVersion, Undecodable};
+use informers_core::{Entry, KnownObjects, ObjectKey, ResourceVersion, Undecodable};
 
 use crate::delta::{Deleted, Delta, ReplacedAll};
 use crate::delta_fifo::DeltaFifo;
@@ -54,6 +54,14 @@ impl<T> Machine<T> {
                 Ok(())
             }
             Self::DeltaFifo(queue) => queue.mark_undecodable(undecodable),
+        }
+    }
+
+    /// Whether a deletion of this key would be queued.
+    pub(crate) fn has(&self, key: &ObjectKey) -> bool {
+        match self {
+            Self::InOrder(_) => true,
+            Self::DeltaFifo(queue) => queue.has(key),
         }
     }
 

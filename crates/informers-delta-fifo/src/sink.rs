@@ -38,6 +38,16 @@ impl<T> QueueSink<T> {
     }
 
     fn apply_entry(&self, kind: ChangeKind, entry: Entry<T>) -> Result<(), SinkError> {
+        if kind == ChangeKind::Deleted && self.intake.transforms() {
+            // The deletion of an unknown object is passed over, so it is not worth a transform.
+            let known = self.shared.produce(|state| {
+                state.machine.note_change();
+                state.machine.has(entry.key())
+            })?;
+            if !known {
+                return Ok(());
+            }
+        }
         let entry = match self.intake.admit(entry) {
             Ok(entry) => entry,
             Err(failed) if self.shared.parity.drop_failed_transforms => {
