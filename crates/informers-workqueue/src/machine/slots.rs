@@ -35,7 +35,8 @@ impl<T> Slot<T> {
 #[derive(Debug)]
 pub(super) struct Slots<T> {
     hasher: DefaultHashBuilder,
-    table: HashTable<usize>,
+    /// Indices of slots, small so that the table stays in the cache.
+    table: HashTable<u32>,
     slots: Vec<Slot<T>>,
     free: Vec<usize>,
 }
@@ -70,7 +71,7 @@ impl<T> Slots<T> {
     pub(super) fn release(&mut self, index: usize) -> Option<T> {
         let slot = self.slots.get_mut(index)?;
         let key = slot.key.take()?;
-        if let Ok(entry) = self.table.find_entry(slot.hash, |&other| other == index) {
+        if let Ok(entry) = self.table.find_entry(slot.hash, |&other| other as usize == index) {
             entry.remove();
         }
         self.free.push(index);
@@ -81,7 +82,8 @@ impl<T> Slots<T> {
 impl<T: Eq + Hash> Slots<T> {
     pub(super) fn find(&self, key: &T) -> Option<usize> {
         let hash = self.hasher.hash_one(key);
-        self.table.find(hash, |&index| self.slots[index].key.as_ref() == Some(key)).copied()
+        let found = self.table.find(hash, |&index| self.slots[index as usize].key.as_ref() == Some(key));
+        found.map(|&index| index as usize)
     }
 
     /// The slot of the key, made if there is none; the given key comes back if there was one.
@@ -90,11 +92,11 @@ impl<T: Eq + Hash> Slots<T> {
         let slots = &mut self.slots;
         let entry = self.table.entry(
             hash,
-            |&index| slots[index].key.as_ref() == Some(&key),
-            |&index| slots[index].hash,
+            |&index| slots[index as usize].key.as_ref() == Some(&key),
+            |&index| slots[index as usize].hash,
         );
         match entry {
-            Entry::Occupied(occupied) => (*occupied.get(), Some(key)),
+            Entry::Occupied(occupied) => (*occupied.get() as usize, Some(key)),
             Entry::Vacant(vacant) => {
                 let slot = Slot {
                     key: Some(key),
@@ -112,7 +114,10 @@ impl<T: Eq + Hash> Slots<T> {
                     slots.push(slot);
                     slots.len() - 1
                 };
-                vacant.insert(index);
+                // Beyond four billion keys at a time, further ones are queued without being deduplicated.
+                if let Ok(small) = u32::try_from(index) {
+                    vacant.insert(small);
+                }
                 (index, None)
             }
         }

@@ -15,6 +15,7 @@ pub(super) struct Shared<T> {
     pub(super) metrics: Option<Arc<dyn Metrics>>,
     pub(super) name: Option<String>,
     created: Instant,
+    keeps_times: bool,
 }
 
 /// How a drain ended, with the keys queued and taken at that moment.
@@ -39,8 +40,12 @@ pub(super) struct State<T> {
 }
 
 impl<T: Eq + Hash + Clone> State<T> {
+    fn somebody_waits(&self) -> bool {
+        !(self.getters.is_empty() && self.drains.is_empty() && self.shut_down_waiters.is_empty())
+    }
+
     /// Wakes whom the last change concerns. To be called after every change, before the lock is released.
-    pub(super) fn settle(&mut self, wakes: &mut Wakes) {
+    fn settle(&mut self, wakes: &mut Wakes) {
         let pushes = self.machine.pushes();
         let timekeeper = self.timekeeper.map(|(number, _)| number);
         for _ in self.pushes_seen..pushes {
@@ -106,6 +111,7 @@ impl<T: Eq + Hash + Clone> Shared<T> {
         metrics: Option<Arc<dyn Metrics>>,
         name: Option<String>,
     ) -> Self {
+        let keeps_times = machine.keeps_times();
         let state = State {
             machine,
             getters: Waiters::default(),
@@ -115,7 +121,7 @@ impl<T: Eq + Hash + Clone> Shared<T> {
             shut_down_waiters: Waiters::default(),
             pushes_seen: 0,
         };
-        Self { state: Mutex::new(state), limiter, metrics, name, created: clock() }
+        Self { state: Mutex::new(state), limiter, metrics, name, created: clock(), keeps_times }
     }
 
     /// Runs `change` under the lock, then wakes and reports without it. The time given is only right if somebody
@@ -130,24 +136,32 @@ impl<T: Eq + Hash + Clone> Shared<T> {
     }
 
     fn run<R>(&self, read_clock: bool, change: impl FnOnce(&mut State<T>, Instant) -> R) -> R {
-        let mut wakes = Wakes::default();
-        let mut observations = Vec::new();
         let mut state = self.lock();
-        let looked_at = read_clock || state.machine.waiting_len() > 0 || state.machine.keeps_times();
+        let looked_at = read_clock || self.keeps_times || state.machine.waiting_len() > 0;
         let now = if looked_at { clock() } else { self.created };
         let result = change(&mut state, now);
-        state.settle(&mut wakes);
-        if self.metrics.is_some() {
-            observations = state.machine.take_observations();
-        } else if state.machine.keeps_times() {
-            state.machine.discard_observations();
-        }
-        drop(state);
-        wakes.wake();
-        if let Some(metrics) = &self.metrics {
-            metrics::report(metrics, &observations);
+        if self.keeps_times || state.somebody_waits() {
+            self.settle(state);
+        } else {
+            state.pushes_seen = state.machine.pushes();
         }
         result
+    }
+
+    /// Kept apart from the short path of a busy queue, in which nobody waits and nothing is measured.
+    #[inline(never)]
+    fn settle(&self, mut state: MutexGuard<'_, State<T>>) {
+        let mut wakes = Wakes::default();
+        state.settle(&mut wakes);
+        let Some(metrics) = &self.metrics else {
+            state.machine.discard_observations();
+            drop(state);
+            return wakes.wake();
+        };
+        let observations = state.machine.take_observations();
+        drop(state);
+        wakes.wake();
+        metrics::report(metrics, &observations);
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
