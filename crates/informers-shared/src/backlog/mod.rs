@@ -1,0 +1,115 @@
+//! The events that wait for one handler.
+
+mod coalesced;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use coalesced::Coalesced;
+use informers_core::Event;
+
+/// What happens to events that a handler is too slow for. The store and the other handlers never wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BacklogPolicy {
+    /// At most two events wait per object: later ones are merged into them, so that the handler catches up
+    /// with the present and memory is bounded by the number of distinct objects. `old` of an update is always what
+    /// this handler was told last; an addition and the deletion after it cancel out. The default.
+    #[default]
+    Coalesced,
+    /// Every event waits, in order, without bound, as in client-go.
+    InOrder,
+}
+
+/// The waiting events of one handler, and how far it is with its initial ones.
+#[derive(Debug)]
+pub(crate) struct Backlog<T> {
+    events: Events<T>,
+    /// Initial additions that the handler has not returned from yet.
+    initial_pending: usize,
+    /// Whether no further initial additions can come.
+    initial_complete: bool,
+}
+
+#[derive(Debug)]
+enum Events<T> {
+    Coalesced(Coalesced<T>),
+    InOrder(VecDeque<(Instant, Event<T>)>),
+}
+
+impl<T> Backlog<T> {
+    pub(crate) fn new(policy: BacklogPolicy) -> Self {
+        let events = match policy {
+            BacklogPolicy::Coalesced => Events::Coalesced(Coalesced::new()),
+            BacklogPolicy::InOrder => Events::InOrder(VecDeque::new()),
+        };
+        Self { events, initial_pending: 0, initial_complete: false }
+    }
+
+    /// Puts one event at the end.
+    pub(crate) fn push(&mut self, event: Event<T>, now: Instant) {
+        self.initial_pending += usize::from(is_initial(&event));
+        match &mut self.events {
+            Events::InOrder(events) => events.push_back((now, event)),
+            Events::Coalesced(events) => {
+                if events.push(event, now) == coalesced::Pushed::CancelledInitial {
+                    self.initial_pending -= 1;
+                }
+            }
+        }
+    }
+
+    /// Takes the first event. [`returned`](Self::returned) must follow once the handler is done with it.
+    pub(crate) fn pop(&mut self) -> Option<Event<T>> {
+        match &mut self.events {
+            Events::Coalesced(events) => events.pop(),
+            Events::InOrder(events) => events.pop_front().map(|(_, event)| event),
+        }
+    }
+
+    /// Notes that the handler has returned from an event for which [`is_initial`] holds.
+    pub(crate) fn returned_from_initial(&mut self) {
+        self.initial_pending = self.initial_pending.saturating_sub(1);
+    }
+
+    /// Notes that all initial additions have been pushed.
+    pub(crate) fn complete_initial(&mut self) {
+        self.initial_complete = true;
+    }
+
+    /// Whether the handler has returned from every object of its initial set.
+    pub(crate) fn is_synced(&self) -> bool {
+        self.initial_complete && self.initial_pending == 0
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match &self.events {
+            Events::Coalesced(events) => events.len(),
+            Events::InOrder(events) => events.len(),
+        }
+    }
+
+    /// When the event that waits longest was pushed.
+    pub(crate) fn oldest(&self) -> Option<Instant> {
+        match &self.events {
+            Events::Coalesced(events) => events.oldest(),
+            Events::InOrder(events) => events.front().map(|(pushed, _)| *pushed),
+        }
+    }
+
+    /// Drops everything that waits.
+    pub(crate) fn clear(&mut self) {
+        match &mut self.events {
+            Events::Coalesced(events) => *events = Coalesced::new(),
+            Events::InOrder(events) => *events = VecDeque::new(),
+        }
+        self.initial_pending = 0;
+    }
+}
+
+/// Whether the event counts towards a handler's initial set.
+pub(crate) fn is_initial<T>(event: &Event<T>) -> bool {
+    matches!(event, Event::Added { initial: true, .. })
+}

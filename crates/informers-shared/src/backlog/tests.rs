@@ -1,0 +1,168 @@
+//! Both backlogs against the history they were given.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use informers_core::{Deletion, Entry, Event, ObjectKey};
+use proptest::prelude::*;
+
+use super::{Backlog, BacklogPolicy, is_initial};
+
+fn entry(key: &str, version: u64) -> Entry<()> {
+    Entry::new(ObjectKey::cluster(key), "u".into(), version.into(), ())
+}
+
+fn added(key: &str, version: u64, initial: bool) -> Event<()> {
+    Event::Added { object: entry(key, version), initial }
+}
+
+fn updated(key: &str, old: u64, new: u64) -> Event<()> {
+    Event::Updated { old: entry(key, old), new: entry(key, new) }
+}
+
+fn deleted(key: &str, version: u64) -> Event<()> {
+    Event::Deleted { last: entry(key, version), how: Deletion::Observed }
+}
+
+fn drained(policy: BacklogPolicy, events: impl IntoIterator<Item = Event<()>>) -> Vec<String> {
+    let mut backlog = Backlog::new(policy);
+    for event in events {
+        backlog.push(event, Instant::now());
+    }
+    std::iter::from_fn(|| backlog.pop()).map(|event| format!("{event:?}")).collect()
+}
+
+#[test]
+fn in_order_keeps_everything() {
+    let events = [added("a", 1, false), updated("a", 1, 2), added("b", 3, false), deleted("a", 4)];
+    assert_eq!(
+        drained(BacklogPolicy::InOrder, events),
+        ["Added(a@1)", "Updated(a@1 -> 2)", "Added(b@3)", "Deleted(a@4, Observed)"]
+    );
+}
+
+#[test]
+fn coalescing_merges_what_an_object_went_through() {
+    let coalesced = |events: Vec<Event<()>>| drained(BacklogPolicy::Coalesced, events);
+    assert_eq!(coalesced(vec![added("a", 1, true), updated("a", 1, 2)]), ["Added(a@2, initial)"]);
+    assert_eq!(coalesced(vec![updated("a", 1, 2), updated("a", 2, 3)]), ["Updated(a@1 -> 3)"]);
+    assert_eq!(coalesced(vec![updated("a", 1, 2), deleted("a", 3)]), ["Deleted(a@3, Observed)"]);
+    assert!(coalesced(vec![added("a", 1, false), updated("a", 1, 2), deleted("a", 3)]).is_empty());
+    assert_eq!(
+        coalesced(vec![updated("a", 1, 2), deleted("a", 3), added("a", 4, false), updated("a", 4, 5)]),
+        ["Deleted(a@3, Observed)", "Added(a@5)"]
+    );
+    assert_eq!(
+        coalesced(vec![deleted("a", 3), added("a", 4, false), deleted("a", 5)]),
+        ["Deleted(a@3, Observed)"]
+    );
+    assert_eq!(
+        coalesced(vec![added("a", 1, false), added("b", 2, false), updated("a", 1, 3)]),
+        ["Added(a@3)", "Added(b@2)"]
+    );
+}
+
+#[test]
+fn sync_waits_until_the_handler_has_returned() {
+    for policy in [BacklogPolicy::Coalesced, BacklogPolicy::InOrder] {
+        let mut backlog = Backlog::new(policy);
+        backlog.push(added("a", 1, true), Instant::now());
+        backlog.complete_initial();
+        assert!(!backlog.is_synced());
+        assert!(is_initial(&backlog.pop().unwrap()));
+        assert!(!backlog.is_synced(), "taken is not yet returned from");
+        backlog.returned_from_initial();
+        assert!(backlog.is_synced());
+    }
+}
+
+#[test]
+fn an_initial_addition_that_is_cancelled_does_not_hold_up_sync() {
+    let mut backlog = Backlog::new(BacklogPolicy::Coalesced);
+    backlog.push(added("a", 1, true), Instant::now());
+    backlog.complete_initial();
+    backlog.push(deleted("a", 2), Instant::now());
+    assert!(backlog.is_synced());
+    assert_eq!(backlog.len(), 0);
+}
+
+#[test]
+fn objects_that_come_and_go_unseen_leave_nothing_behind() {
+    let mut backlog = Backlog::new(BacklogPolicy::Coalesced);
+    backlog.push(added("stays", 0, false), Instant::now());
+    for version in 0..100_000 {
+        let key = format!("k{version}");
+        backlog.push(added(&key, version, false), Instant::now());
+        backlog.push(deleted(&key, version), Instant::now());
+    }
+    let super::Events::Coalesced(events) = &backlog.events else { unreachable!() };
+    assert!(events.turns() <= 128, "{} turns are left", events.turns());
+    assert_eq!(backlog.len(), 1);
+}
+
+#[test]
+fn the_age_is_that_of_the_event_that_waits_longest() {
+    let start = Instant::now();
+    for policy in [BacklogPolicy::Coalesced, BacklogPolicy::InOrder] {
+        let mut backlog = Backlog::new(policy);
+        assert_eq!(backlog.oldest(), None);
+        backlog.push(updated("a", 1, 2), start);
+        backlog.push(updated("a", 2, 3), start + Duration::from_secs(1));
+        backlog.push(updated("b", 2, 3), start + Duration::from_secs(2));
+        assert_eq!(backlog.oldest(), Some(start));
+        backlog.pop();
+        assert!(backlog.oldest() > Some(start));
+    }
+}
+
+proptest! {
+    /// Whatever the history and however slow the handler: replaying what it hears gives the present, each
+    /// `old` is what it was told last, and never more than two events wait for one object.
+    #[test]
+    fn a_slow_handler_ends_with_the_present(
+        steps in prop::collection::vec((0..4u8, 0..4usize, prop::bool::ANY), 0..200),
+        coalesced in prop::bool::ANY,
+    ) {
+        let policy = if coalesced { BacklogPolicy::Coalesced } else { BacklogPolicy::InOrder };
+        let mut backlog = Backlog::new(policy);
+        let mut present: BTreeMap<String, u64> = BTreeMap::new();
+        let mut told: BTreeMap<String, u64> = BTreeMap::new();
+        let mut hear = |event: Event<()>| {
+            let key = event.key().to_string();
+            let number = |entry: &Entry<()>| entry.version().as_number().unwrap();
+            match event {
+                Event::Added { object, .. } => assert_eq!(told.insert(key, number(&object)), None),
+                Event::Updated { old, new } => assert_eq!(told.insert(key, number(&new)), Some(number(&old))),
+                Event::Deleted { .. } => assert!(told.remove(&key).is_some()),
+            }
+        };
+        for (version, (action, object, take)) in (1..).zip(steps) {
+            let key = format!("k{object}");
+            let event = match (action, present.get(&key).copied()) {
+                (0, Some(_)) => {
+                    present.remove(&key);
+                    deleted(&key, version)
+                }
+                (_, Some(old)) => {
+                    present.insert(key.clone(), version);
+                    updated(&key, old, version)
+                }
+                (_, None) => {
+                    present.insert(key.clone(), version);
+                    added(&key, version, false)
+                }
+            };
+            backlog.push(event, Instant::now());
+            if coalesced {
+                prop_assert!(backlog.len() <= 8);
+            }
+            if take && let Some(event) = backlog.pop() {
+                hear(event);
+            }
+        }
+        while let Some(event) = backlog.pop() {
+            hear(event);
+        }
+        prop_assert_eq!(told, present);
+    }
+}

@@ -1,0 +1,255 @@
+//! From the pipeline to one handler.
+
+mod guard;
+mod runner;
+mod subscription;
+
+pub use guard::HandlerGuard;
+pub(crate) use runner::Runner;
+pub use subscription::Subscription;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use futures_util::task::AtomicWaker;
+use informers_core::{Event, Handler};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use crate::backlog::{Backlog, is_initial};
+use crate::{BacklogPolicy, SyncState};
+
+/// Which handler of an informer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct HandlerId(pub(crate) u64);
+
+/// What the pipeline, the task that calls the handler, and the user's guard share.
+///
+/// The pipeline only ever appends, under a short lock; so a slow handler holds up nobody else.
+#[derive(Debug)]
+pub(crate) struct Delivery<T> {
+    id: HandlerId,
+    name: String,
+    resync: Option<Duration>,
+    state: Mutex<State<T>>,
+    /// The one task that takes events; woken after every change of `state`.
+    consumer: AtomicWaker,
+    synced: watch::Sender<SyncState>,
+    finished: watch::Sender<bool>,
+    panics: AtomicU64,
+    delivered: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    backlog: Backlog<T>,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Open,
+    /// What waits is still delivered, nothing is added.
+    Draining,
+    /// No call begins any more.
+    Removed,
+}
+
+impl<T> Delivery<T> {
+    pub(crate) fn new(
+        id: HandlerId,
+        name: String,
+        resync: Option<Duration>,
+        policy: BacklogPolicy,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            name,
+            resync,
+            state: Mutex::new(State { backlog: Backlog::new(policy), phase: Phase::Open }),
+            consumer: AtomicWaker::new(),
+            synced: watch::Sender::new(SyncState::Pending),
+            finished: watch::Sender::new(false),
+            panics: AtomicU64::new(0),
+            delivered: AtomicUsize::new(0),
+        })
+    }
+
+    pub(crate) fn id(&self) -> HandlerId {
+        self.id
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn resync(&self) -> Option<Duration> {
+        self.resync
+    }
+
+    /// Appends events; after removal they vanish. Returns how many wait.
+    pub(crate) fn deliver(&self, events: impl IntoIterator<Item = Event<T>>, now: Instant) -> usize {
+        let mut state = self.state.lock();
+        if state.phase != Phase::Open {
+            return 0;
+        }
+        for event in events {
+            state.backlog.push(event, now);
+        }
+        let waiting = state.backlog.len();
+        self.update_sync(&state);
+        drop(state);
+        self.consumer.wake();
+        waiting
+    }
+
+    /// Notes that all objects of the initial set have been delivered.
+    pub(crate) fn complete_initial(&self) {
+        let mut state = self.state.lock();
+        state.backlog.complete_initial();
+        self.update_sync(&state);
+    }
+
+    fn update_sync(&self, state: &State<T>) {
+        if state.backlog.is_synced() {
+            self.synced.send_if_modified(|synced| {
+                let first = *synced == SyncState::Pending;
+                if first {
+                    *synced = SyncState::Synced;
+                }
+                first
+            });
+        }
+    }
+
+    /// Takes the next event, or learns that there will be none. One task at a time.
+    pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Event<T>>> {
+        self.consumer.register(cx.waker());
+        let mut state = self.state.lock();
+        match state.phase {
+            Phase::Removed => return Poll::Ready(None),
+            Phase::Open | Phase::Draining => {}
+        }
+        match state.backlog.pop() {
+            Some(event) => {
+                self.delivered.fetch_add(1, Ordering::Relaxed);
+                Poll::Ready(Some(event))
+            }
+            None if state.phase == Phase::Draining => Poll::Ready(None),
+            None => Poll::Pending,
+        }
+    }
+
+    /// Notes that the handler has returned from an event.
+    pub(crate) fn returned_from(&self, event_was_initial: bool) {
+        if event_was_initial {
+            let mut state = self.state.lock();
+            state.backlog.returned_from_initial();
+            self.update_sync(&state);
+        }
+    }
+
+    /// From now on no call begins. What waits is dropped.
+    pub(crate) fn remove(&self) {
+        let mut state = self.state.lock();
+        state.phase = Phase::Removed;
+        state.backlog.clear();
+        drop(state);
+        self.end_sync();
+        self.consumer.wake();
+    }
+
+    pub(crate) fn is_removed(&self) -> bool {
+        self.state.lock().phase == Phase::Removed
+    }
+
+    /// Delivers what waits, then ends.
+    pub(crate) fn drain(&self) {
+        let mut state = self.state.lock();
+        if state.phase == Phase::Open {
+            state.phase = Phase::Draining;
+        }
+        drop(state);
+        self.consumer.wake();
+    }
+
+    /// Whoever waits for sync learns that it will not come.
+    fn end_sync(&self) {
+        self.synced.send_if_modified(|synced| {
+            let pending = *synced == SyncState::Pending;
+            if pending {
+                *synced = SyncState::Stopped;
+            }
+            pending
+        });
+    }
+
+    /// Notes that no call is running and none will begin.
+    pub(crate) fn finish(&self) {
+        self.end_sync();
+        self.finished.send_replace(true);
+    }
+
+    pub(crate) async fn finished(&self) {
+        let mut finished = self.finished.subscribe();
+        // The sender lives as long as `self`, so this cannot fail.
+        let _ = finished.wait_for(|finished| *finished).await;
+    }
+
+    pub(crate) fn subscribe_sync(&self) -> watch::Receiver<SyncState> {
+        self.synced.subscribe()
+    }
+
+    pub(crate) fn count_panic(&self) {
+        self.panics.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn status(&self, now: Instant) -> HandlerStatus {
+        let state = self.state.lock();
+        HandlerStatus {
+            name: self.name.clone(),
+            resync: self.resync,
+            synced: *self.synced.borrow() == SyncState::Synced,
+            waiting: state.backlog.len(),
+            waiting_for: state.backlog.oldest().map(|since| now.saturating_duration_since(since)),
+            delivered: self.delivered.load(Ordering::Relaxed),
+            panics: self.panics.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// How one handler is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HandlerStatus {
+    /// The handler's name; where it was added, unless it was given one.
+    pub name: String,
+    /// How often it is shown everything again.
+    pub resync: Option<Duration>,
+    /// Whether it has returned from every object of its initial set.
+    pub synced: bool,
+    /// How many events wait for it.
+    pub waiting: usize,
+    /// For how long the one that waits longest has waited.
+    pub waiting_for: Option<Duration>,
+    /// How many events it was given.
+    pub delivered: usize,
+    /// How many of its calls panicked.
+    pub panics: u64,
+}
+
+/// Whether the event counts towards the handler's initial set; to be asked before it is handed over.
+pub(crate) fn counts_as_initial<T>(event: &Event<T>) -> bool {
+    is_initial(event)
+}
+
+/// A closure as a handler. A blanket impl would leave callers to spell out the closure's argument.
+pub(crate) struct Closure<F>(pub(crate) F);
+
+impl<T, F: FnMut(Event<T>) + Send + 'static> Handler<T> for Closure<F> {
+    fn on_event(&mut self, event: Event<T>) {
+        (self.0)(event);
+    }
+}

@@ -1,0 +1,304 @@
+//! What all handles of one informer share, and the informer's life.
+
+use std::collections::BTreeMap;
+use std::panic::Location;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use informers_core::{ListWatch, Metrics, Scope, Transform};
+use informers_delta_fifo::{InOrderQueue, QueueOptions, in_order_queue};
+use informers_reflector::{Reflector, StatusWatch};
+use informers_store::{Store, StoreWriter};
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::delivery::{Delivery, HandlerId};
+use crate::pipeline::{Command, Pipeline};
+use crate::processor::Processor;
+use crate::schedule::{CalendarSchedule, SharedCalendar};
+use crate::sync::{Awaited, SyncState, SyncWait};
+use crate::undecodable::UndecodableObjects;
+use crate::{BacklogPolicy, Error, ReflectorSettings};
+
+/// A strong hold on an informer: it stops when the last one is dropped.
+pub(crate) struct Hold<T: Send + Sync + 'static> {
+    core: Arc<Core<T>>,
+}
+
+impl<T: Send + Sync + 'static> Hold<T> {
+    pub(crate) fn new(core: Arc<Core<T>>) -> Arc<Self> {
+        Arc::new(Self { core })
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core<T>> {
+        &self.core
+    }
+
+    /// Sends a command; to an informer that has stopped it means nothing.
+    pub(crate) fn send(&self, command: Command<T>) {
+        let _ = self.core.commands.send(command);
+    }
+
+    pub(crate) fn wait_for(&self, state: watch::Receiver<SyncState>) -> SyncWait {
+        SyncWait::one(state, Arc::clone(&self.core) as Arc<dyn Awaited>)
+    }
+}
+
+impl<T: Send + Sync + 'static> Drop for Hold<T> {
+    fn drop(&mut self) {
+        self.core.request_stop(StopMode::AtOnce);
+    }
+}
+
+/// How an informer ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StopMode {
+    /// What waits is dropped.
+    AtOnce,
+    /// What has arrived is still stored and delivered.
+    AfterDelivery,
+}
+
+pub(crate) struct Core<T> {
+    pub(crate) name: Arc<str>,
+    pub(crate) store: Store<T>,
+    pub(crate) resync: Option<Duration>,
+    pub(crate) backlog: BacklogPolicy,
+    pub(crate) undecodable: UndecodableObjects,
+    pub(crate) deliveries: Mutex<BTreeMap<HandlerId, std::sync::Weak<Delivery<T>>>>,
+    pub(crate) reflectors: OnceLock<Vec<(Scope, StatusWatch)>>,
+    commands: mpsc::UnboundedSender<Command<T>>,
+    life: Mutex<Life<T>>,
+    synced: watch::Sender<SyncState>,
+    stop_reading: CancellationToken,
+    stop_now: CancellationToken,
+    ended: watch::Sender<bool>,
+    next_handler: AtomicU64,
+}
+
+/// One variant per state; what exists only in a state lives only there.
+pub(crate) enum Life<T> {
+    /// Not started; holds what the start needs.
+    Ready(Box<Setup<T>>),
+    /// Not started, and the store is lent out.
+    WarmingUp,
+    Started,
+    Stopped,
+}
+
+pub(crate) struct Setup<T> {
+    pub(crate) collections: Vec<(Scope, Arc<dyn ListWatch<T>>)>,
+    pub(crate) writer: StoreWriter<T>,
+    pub(crate) commands: mpsc::UnboundedReceiver<Command<T>>,
+    pub(crate) settings: ReflectorSettings,
+    pub(crate) metrics: Arc<dyn Metrics>,
+    pub(crate) transform: Option<(Transform<T>, &'static Location<'static>)>,
+}
+
+/// What a new informer is made of.
+pub(crate) struct Blueprint<T> {
+    pub(crate) name: Arc<str>,
+    pub(crate) collections: Vec<(Scope, Arc<dyn ListWatch<T>>)>,
+    pub(crate) resync: Option<Duration>,
+    pub(crate) backlog: BacklogPolicy,
+    pub(crate) settings: ReflectorSettings,
+    pub(crate) metrics: Arc<dyn Metrics>,
+    pub(crate) transform: Option<(Transform<T>, &'static Location<'static>)>,
+}
+
+impl<T: Send + Sync + 'static> Core<T> {
+    pub(crate) fn new(blueprint: Blueprint<T>) -> Arc<Self> {
+        let Blueprint { name, collections, resync, backlog, settings, metrics, transform } = blueprint;
+        let writer = StoreWriter::new();
+        let (commands, receiver) = mpsc::unbounded_channel();
+        let store = writer.reader();
+        let setup = Setup { collections, writer, commands: receiver, settings, metrics, transform };
+        let stop_now = CancellationToken::new();
+        Arc::new(Self {
+            name,
+            store,
+            resync,
+            backlog,
+            undecodable: UndecodableObjects::default(),
+            deliveries: Mutex::default(),
+            reflectors: OnceLock::new(),
+            commands,
+            life: Mutex::new(Life::Ready(Box::new(setup))),
+            synced: watch::Sender::new(SyncState::Pending),
+            stop_reading: stop_now.child_token(),
+            stop_now,
+            ended: watch::Sender::new(false),
+            next_handler: AtomicU64::new(0),
+        })
+    }
+
+    pub(crate) fn next_handler(&self) -> HandlerId {
+        HandlerId(self.next_handler.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Hands a new handler to the pipeline; if that has ended, the handler has too.
+    pub(crate) fn register(&self, delivery: &Arc<Delivery<T>>, command: Command<T>) {
+        let mut deliveries = self.deliveries.lock();
+        deliveries.retain(|_, delivery| delivery.strong_count() > 0);
+        deliveries.insert(delivery.id(), Arc::downgrade(delivery));
+        if self.commands.send(command).is_err() {
+            delivery.remove();
+            delivery.finish();
+        }
+    }
+
+    pub(crate) fn subscribe_sync(&self) -> watch::Receiver<SyncState> {
+        self.synced.subscribe()
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        matches!(*self.life.lock(), Life::Stopped)
+    }
+
+    pub(crate) fn life(&self) -> parking_lot::MutexGuard<'_, Life<T>> {
+        self.life.lock()
+    }
+
+    /// Starts the informer's tasks. Starting it again does nothing.
+    pub(crate) fn start(self: &Arc<Self>) -> Result<(), Error> {
+        let informer = || self.name.to_string();
+        let mut life = self.life.lock();
+        match &*life {
+            Life::Started => return Ok(()),
+            Life::Stopped => return Err(Error::Stopped { informer: informer() }),
+            Life::WarmingUp => return Err(Error::WarmingUp { informer: informer() }),
+            Life::Ready(_) => {}
+        }
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return Err(Error::NoRuntime { informer: informer() });
+        };
+        if let Life::Ready(setup) = std::mem::replace(&mut *life, Life::Started) {
+            let supervisor = self.assemble(*setup);
+            runtime.spawn(supervisor);
+        }
+        Ok(())
+    }
+
+    /// Connects reflectors, queue and pipeline, and gives what runs them.
+    fn assemble(self: &Arc<Self>, setup: Setup<T>) -> impl Future<Output = ()> + Send + use<T> {
+        let Setup { collections, writer, commands, settings, metrics, transform } = setup;
+        let mut options =
+            QueueOptions::default().with_name(&self.name).with_known(Arc::new(self.store.clone()));
+        if let Some((transform, _)) = transform {
+            options = options.with_transform(transform);
+        }
+        let (queue, consumer) = in_order_queue(InOrderQueue::atomic(), options);
+        let calendar = SharedCalendar::new();
+        let mut statuses = Vec::new();
+        let mut reflectors = Vec::new();
+        let scopes: Vec<_> = collections.iter().map(|(scope, _)| scope.clone()).collect();
+        for (at, (scope, list_watch)) in collections.into_iter().enumerate() {
+            let mut builder = settings
+                .apply(Reflector::builder(list_watch, queue.sink()))
+                .name(&self.name)
+                .scope(scope.clone())
+                .metrics(Arc::clone(&metrics));
+            if at == 0 {
+                builder = builder.resync(CalendarSchedule(Arc::clone(&calendar)));
+            }
+            let reflector = builder.build();
+            statuses.push((scope, reflector.status()));
+            reflectors.push(reflector);
+        }
+        // The cell is written here alone, and an informer starts once.
+        let _ = self.reflectors.set(statuses);
+
+        let runners = TaskTracker::new();
+        let pipeline = Pipeline {
+            informer: Arc::clone(&self.name),
+            processor: Processor::new(writer, self.undecodable.clone(), scopes),
+            commands,
+            calendar,
+            synced: self.synced.clone(),
+            metrics,
+            handlers: BTreeMap::new(),
+            runners: runners.clone(),
+            queue: queue.clone(),
+        };
+        let core = Arc::clone(self);
+        async move {
+            let reading = TaskTracker::new();
+            for reflector in reflectors {
+                reading.spawn(reflector.run(core.stop_reading.clone()));
+            }
+            reading.close();
+            let processing = tokio::spawn(pipeline.run(consumer, core.stop_now.clone()));
+            reading.wait().await;
+            queue.close();
+            if let Err(error) = processing.await {
+                tracing::error!(informer = %core.name, %error, "the pipeline of an informer failed; the informer stops");
+            }
+            runners.close();
+            runners.wait().await;
+            core.end();
+        }
+    }
+
+    /// Asks the tasks to end, without waiting for them.
+    pub(crate) fn request_stop(&self, mode: StopMode) {
+        let mut life = self.life.lock();
+        match mode {
+            StopMode::AtOnce => self.stop_now.cancel(),
+            StopMode::AfterDelivery => self.stop_reading.cancel(),
+        }
+        // An informer that never ran has nothing to end, and never will run.
+        if matches!(*life, Life::Ready(_) | Life::WarmingUp) {
+            *life = Life::Stopped;
+            drop(life);
+            self.end();
+        }
+    }
+
+    fn end(&self) {
+        *self.life.lock() = Life::Stopped;
+        self.synced.send_if_modified(|synced| {
+            let pending = *synced == SyncState::Pending;
+            if pending {
+                *synced = SyncState::Stopped;
+            }
+            pending
+        });
+        for delivery in std::mem::take(&mut *self.deliveries.lock()).into_values() {
+            if let Some(delivery) = delivery.upgrade() {
+                delivery.finish();
+            }
+        }
+        self.ended.send_replace(true);
+    }
+
+    pub(crate) async fn ended(&self) {
+        let mut ended = self.ended.subscribe();
+        // The sender lives as long as `self`, so this cannot fail.
+        let _ = ended.wait_for(|ended| *ended).await;
+    }
+}
+
+impl<T: Send + Sync + 'static> Awaited for Core<T> {
+    fn name(&self) -> String {
+        self.name.to_string()
+    }
+
+    fn is_started(&self) -> bool {
+        matches!(*self.life.lock(), Life::Started)
+    }
+
+    fn obstacle(&self) -> (String, Option<informers_core::Error>) {
+        let statuses = self.reflectors.get().map(Vec::as_slice).unwrap_or_default();
+        let unsynced = statuses.iter().map(|(_, status)| status.current()).find(|status| !status.synced);
+        match unsynced {
+            None => ("its handlers are still working through their first events".to_owned(), None),
+            Some(status) => {
+                let error = status.phase.reason().cloned().or(status.last_error);
+                (super::status::doing(&status.phase).to_owned(), error)
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The task that owns an informer's store: it takes batches from the queue, applies them, and hands events
+//! to the handlers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use informers_core::{Entry, Event, Metrics};
+use informers_delta_fifo::{Closed, Consumer, Delta, SharedQueue};
+use informers_store::PendingIndex;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::clock;
+use crate::delivery::{Delivery, HandlerId, Runner};
+use crate::processor::{Outcome, Processor};
+use crate::schedule::SharedCalendar;
+use crate::sync::SyncState;
+
+/// What users ask of a pipeline. Commands are carried out between batches, so each of them sees the store
+/// and the handlers in step.
+pub(crate) enum Command<T> {
+    AddHandler {
+        delivery: Arc<Delivery<T>>,
+        runner: Runner<T>,
+        task: Arc<std::sync::OnceLock<tokio::task::Id>>,
+    },
+    RemoveHandler(HandlerId),
+    Install(PendingIndex<T>),
+}
+
+pub(crate) struct Pipeline<T> {
+    pub(crate) informer: Arc<str>,
+    pub(crate) processor: Processor<T>,
+    pub(crate) commands: mpsc::UnboundedReceiver<Command<T>>,
+    pub(crate) calendar: Arc<SharedCalendar>,
+    pub(crate) synced: watch::Sender<SyncState>,
+    pub(crate) metrics: Arc<dyn Metrics>,
+    pub(crate) handlers: BTreeMap<HandlerId, Arc<Delivery<T>>>,
+    /// For the gauge of its length.
+    pub(crate) queue: SharedQueue<T>,
+    /// The tasks that call handlers.
+    pub(crate) runners: TaskTracker,
+}
+
+impl<T: Send + Sync + 'static> Pipeline<T> {
+    /// Runs until the queue is closed and empty, or at once when told.
+    pub(crate) async fn run(mut self, mut consumer: Consumer<T>, stop_now: CancellationToken) {
+        loop {
+            tokio::select! {
+                biased;
+                () = stop_now.cancelled() => break,
+                Some(command) = self.commands.recv() => self.obey(command),
+                batch = consumer.pop_batch() => match batch {
+                    Ok(mut batch) => {
+                        let initial = batch.is_in_initial_list();
+                        let deltas = batch.take_deltas();
+                        self.process(deltas, initial);
+                        drop(batch);
+                        self.metrics.queued_items(&self.informer, self.queue.len());
+                    }
+                    Err(Closed) => break,
+                },
+            }
+            tokio::task::consume_budget().await;
+        }
+        self.end(&stop_now);
+    }
+
+    fn process(&mut self, deltas: Vec<Delta<T>>, initial: bool) {
+        let begun = clock::now();
+        let was_synced = self.processor.is_synced();
+        let Outcome { events, resync } = self.processor.process(deltas, initial && !was_synced);
+        self.distribute(&events);
+        if !resync.is_empty() {
+            self.distribute_resync(&resync);
+        }
+        if !was_synced && self.processor.is_synced() {
+            tracing::debug!(informer = %self.informer, "the store has its first contents");
+            self.synced.send_replace(SyncState::Synced);
+            self.handlers.values().for_each(|delivery| delivery.complete_initial());
+        }
+        self.metrics.processing_latency(&self.informer, clock::now().saturating_duration_since(begun));
+        self.metrics.store_resource_version(&self.informer, &self.processor.writer().reader().version());
+    }
+
+    fn distribute(&self, events: &[Event<T>]) {
+        if events.is_empty() {
+            return;
+        }
+        let now = clock::now();
+        for delivery in self.handlers.values() {
+            let waiting = delivery.deliver(events.iter().cloned(), now);
+            self.metrics.handler_backlog(&self.informer, delivery.name(), waiting);
+        }
+    }
+
+    fn distribute_resync(&self, entries: &[Entry<T>]) {
+        let now = clock::now();
+        for id in self.calendar.take_waiting() {
+            if let Some(delivery) = self.handlers.get(&id) {
+                let shown =
+                    entries.iter().map(|entry| Event::Updated { old: entry.clone(), new: entry.clone() });
+                delivery.deliver(shown, now);
+            }
+        }
+    }
+
+    fn obey(&mut self, command: Command<T>) {
+        match command {
+            Command::AddHandler { delivery, runner, task } => self.add(delivery, runner, &task),
+            Command::RemoveHandler(id) => {
+                self.handlers.remove(&id);
+                self.calendar.remove(id);
+            }
+            Command::Install(index) => {
+                let filled = self.processor.writer().install(index);
+                // Only an index of another store is given back, which the informer's own methods rule out.
+                debug_assert!(filled.is_ok());
+            }
+        }
+    }
+
+    /// A handler that comes late is first shown what is there.
+    fn add(
+        &mut self,
+        delivery: Arc<Delivery<T>>,
+        runner: Runner<T>,
+        task: &std::sync::OnceLock<tokio::task::Id>,
+    ) {
+        let now = clock::now();
+        let present = self.processor.writer().reader().list();
+        delivery.deliver(present.into_iter().map(|object| Event::Added { object, initial: true }), now);
+        if self.processor.is_synced() {
+            delivery.complete_initial();
+        }
+        if let Some(period) = delivery.resync() {
+            self.calendar.add(delivery.id(), period, now);
+        }
+        self.handlers.insert(delivery.id(), Arc::clone(&delivery));
+        let running =
+            self.runners.spawn(runner.run(delivery, Arc::clone(&self.informer), Arc::clone(&self.metrics)));
+        // The cell is new and written here alone.
+        let _ = task.set(running.id());
+    }
+
+    /// Handlers still get what waits for them, unless the informer was stopped at once.
+    fn end(mut self, stop_now: &CancellationToken) {
+        self.commands.close();
+        while let Ok(command) = self.commands.try_recv() {
+            self.obey(command);
+        }
+        for delivery in self.handlers.values() {
+            if stop_now.is_cancelled() {
+                delivery.remove();
+            } else {
+                delivery.drain();
+            }
+        }
+        self.synced.send_if_modified(|synced| {
+            let pending = *synced == SyncState::Pending;
+            if pending {
+                *synced = SyncState::Stopped;
+            }
+            pending
+        });
+    }
+}

@@ -1,0 +1,236 @@
+//! What a batch does to the store, and what is told of it.
+
+use informers_core::{DecodeError, DecodeErrorKind, Deletion, Entry, ObjectKey, Scope, Undecodable};
+use informers_delta_fifo::{Deleted, Delta, ReplacedAll};
+use informers_store::StoreWriter;
+
+use super::{Outcome, Processor};
+use crate::undecodable::UndecodableObjects;
+
+struct Bench {
+    processor: Processor<u64>,
+    undecodable: UndecodableObjects,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self::of_scopes([Scope::all()])
+    }
+
+    fn of_scopes(scopes: impl IntoIterator<Item = Scope>) -> Self {
+        let undecodable = UndecodableObjects::default();
+        Self { processor: Processor::new(StoreWriter::new(), undecodable.clone(), scopes), undecodable }
+    }
+
+    /// What is told of these deltas.
+    fn told(&mut self, deltas: impl IntoIterator<Item = Delta<u64>>) -> Vec<String> {
+        let Outcome { events, resync } = self.processor.process(deltas, false);
+        let events = events.iter().map(|event| format!("{event:?}"));
+        events.chain(resync.iter().map(|entry| format!("Resync({entry:?})"))).collect()
+    }
+
+    fn list(&mut self, scope: &Scope, version: &str, items: &[Entry<u64>]) -> Vec<String> {
+        self.told([replaced(ReplacedAll::new(scope.clone(), version.into(), items.to_vec()))])
+    }
+
+    fn stored(&mut self) -> Vec<String> {
+        let mut stored: Vec<_> =
+            self.processor.writer().reader().list().iter().map(|entry| format!("{entry:?}")).collect();
+        stored.sort();
+        stored
+    }
+}
+
+fn replaced(list: ReplacedAll<u64>) -> Delta<u64> {
+    Delta::ReplacedAll(Box::new(list))
+}
+
+fn entry(key: &str, uid: &str, version: u64) -> Entry<u64> {
+    Entry::new(key.parse().unwrap(), uid.into(), version.into(), version)
+}
+
+fn undecodable(key: Option<&str>, kind: DecodeErrorKind) -> Undecodable {
+    let object = Undecodable::new(DecodeError::new(kind));
+    match key {
+        Some(key) => object.with_identity(key.parse().unwrap(), "u".into(), "9".into()),
+        None => object,
+    }
+}
+
+#[test]
+fn the_store_shows_a_batch_before_it_is_told() {
+    let mut bench = Bench::new();
+    let told = bench.told([Delta::Added(entry("a/x", "u", 1)), Delta::Added(entry("a/y", "v", 2))]);
+    assert_eq!(told, ["Added(a/x@1)", "Added(a/y@2)"]);
+    assert_eq!(bench.stored(), ["a/x@1", "a/y@2"]);
+    assert_eq!(bench.processor.writer().reader().version(), "2".into());
+
+    let gone = Deleted::observed(entry("a/x", "u", 4));
+    let told = bench.told([Delta::Updated(entry("a/y", "v", 3)), Delta::Deleted(gone)]);
+    assert_eq!(told, ["Updated(a/y@2 -> 3)", "Deleted(a/x@4, Observed)"]);
+    assert_eq!(bench.stored(), ["a/y@3"]);
+    assert_eq!(bench.processor.writer().reader().version(), "4".into());
+}
+
+#[test]
+fn several_changes_of_one_object_in_a_batch_are_told_in_order() {
+    let mut bench = Bench::new();
+    let told = bench.told([
+        Delta::Added(entry("x", "u", 1)),
+        Delta::Updated(entry("x", "u", 2)),
+        Delta::Deleted(Deleted::tombstone(ObjectKey::cluster("x"), None)),
+    ]);
+    assert_eq!(told, ["Added(x@1)", "Updated(x@1 -> 2)", "Deleted(x@2, Inferred)"]);
+}
+
+#[test]
+fn the_first_list_is_initial_and_makes_it_synced() {
+    let mut bench = Bench::new();
+    assert!(!bench.processor.is_synced());
+    assert_eq!(bench.list(&Scope::all(), "5", &[entry("x", "u", 1)]), ["Added(x@1, initial)"]);
+    assert!(bench.processor.is_synced());
+    assert_eq!(bench.processor.writer().reader().version(), "5".into());
+    assert_eq!(bench.list(&Scope::all(), "6", &[entry("x", "u", 1), entry("y", "v", 6)]), ["Added(y@6)"]);
+}
+
+#[test]
+fn a02_a_relist_tells_of_what_is_missing_and_of_what_changed_only() {
+    let mut bench = Bench::new();
+    bench.list(&Scope::all(), "3", &[entry("same", "a", 1), entry("changed", "b", 2), entry("gone", "c", 3)]);
+    let kept = bench.processor.writer().get("same").unwrap();
+
+    let told = bench.list(
+        &Scope::all(),
+        "9",
+        &[entry("new", "d", 8), entry("changed", "b", 7), entry("same", "a", 1)],
+    );
+    assert_eq!(told, ["Deleted(gone@3, Inferred)", "Added(new@8)", "Updated(changed@2 -> 7)"]);
+    assert_eq!(bench.stored(), ["changed@7", "new@8", "same@1"]);
+    assert!(bench.processor.writer().get("same").unwrap().ptr_eq(&kept), "an unchanged entry stays itself");
+}
+
+#[test]
+fn an_object_that_was_recreated_while_nobody_watched_is_deleted_and_added() {
+    let mut bench = Bench::new();
+    bench.list(&Scope::all(), "1", &[entry("x", "old", 1)]);
+    let told = bench.list(&Scope::all(), "9", &[entry("x", "new", 8)]);
+    assert_eq!(told, ["Deleted(x@1, Inferred)", "Added(x@8)"]);
+}
+
+#[test]
+fn nobody_hears_of_the_deletion_of_what_was_never_stored() {
+    let mut bench = Bench::new();
+    assert!(bench.told([Delta::Deleted(Deleted::observed(entry("x", "u", 4)))]).is_empty());
+}
+
+#[test]
+fn a_key_that_comes_twice_in_a_list_counts_once() {
+    let mut bench = Bench::new();
+    let told = bench.list(&Scope::all(), "3", &[entry("x", "u", 1), entry("y", "v", 2), entry("x", "u", 3)]);
+    assert_eq!(told, ["Added(x@3, initial)", "Added(y@2, initial)"]);
+}
+
+#[test]
+fn the_same_version_again_is_no_update() {
+    let mut bench = Bench::new();
+    bench.told([Delta::Added(entry("x", "u", 1))]);
+    assert!(bench.told([Delta::Updated(entry("x", "u", 1))]).is_empty());
+    assert!(bench.told([Delta::Replaced(entry("x", "u", 1))]).is_empty());
+    assert_eq!(bench.told([Delta::Sync(entry("x", "u", 1))]), ["Resync(x@1)"]);
+}
+
+#[test]
+fn a_resync_shows_everything_that_is_stored_after_what_came_before() {
+    let mut bench = Bench::new();
+    bench.told([Delta::Added(entry("x", "u", 1))]);
+    assert_eq!(
+        bench.told([Delta::Updated(entry("x", "u", 2)), Delta::SyncAll]),
+        ["Updated(x@1 -> 2)", "Resync(x@2)"]
+    );
+}
+
+#[test]
+fn a_bookmark_moves_the_version_and_is_not_told() {
+    let mut bench = Bench::new();
+    assert!(bench.told([Delta::Bookmark("77".into())]).is_empty());
+    assert_eq!(bench.processor.writer().reader().version(), "77".into());
+}
+
+#[test]
+fn a30_a_list_of_one_scope_leaves_the_others_alone() {
+    let (a, b) = (Scope::namespace("a"), Scope::namespace("b"));
+    let mut bench = Bench::of_scopes([a.clone(), b.clone()]);
+    assert_eq!(bench.list(&a, "1", &[entry("a/x", "u", 1)]), ["Added(a/x@1, initial)"]);
+    assert!(!bench.processor.is_synced(), "the other scope has not been listed");
+    assert_eq!(bench.list(&b, "2", &[entry("b/x", "v", 2)]), ["Added(b/x@2, initial)"]);
+    assert!(bench.processor.is_synced());
+    assert_eq!(bench.list(&a, "3", &[]), ["Deleted(a/x@1, Inferred)"]);
+    assert_eq!(bench.told([replaced(ReplacedAll::removed(b))]), ["Deleted(b/x@2, ScopeRemoved)"]);
+}
+
+#[test]
+fn a11_a_good_copy_stays_stale_until_it_is_repaired_or_gone() {
+    let mut bench = Bench::new();
+    let names = |bench: &Bench| {
+        bench.undecodable.list().iter().map(|o| o.key().unwrap().to_string()).collect::<Vec<_>>()
+    };
+    bench.list(&Scope::all(), "2", &[entry("x", "u", 1), entry("y", "v", 2)]);
+
+    let bad = || Delta::Undecodable(Box::new(undecodable(Some("x"), DecodeErrorKind::Malformed)));
+    assert!(bench.told([bad()]).is_empty());
+    assert_eq!(
+        (bench.stored(), names(&bench)),
+        (vec!["x@1".to_owned(), "y@2".to_owned()], vec!["x".to_owned()])
+    );
+
+    assert_eq!(bench.told([Delta::Updated(entry("x", "u", 10))]), ["Updated(x@1 -> 10)"]);
+    assert!(names(&bench).is_empty(), "it was repaired");
+
+    bench.told([bad()]);
+    let gone = Deleted::tombstone(ObjectKey::cluster("x"), None);
+    assert_eq!(bench.told([Delta::Deleted(gone)]), ["Deleted(x@10, Inferred)"]);
+    assert!(names(&bench).is_empty(), "it is gone");
+}
+
+#[test]
+fn a11_a_list_keeps_the_good_copy_of_what_it_cannot_decode() {
+    let mut bench = Bench::new();
+    bench.list(&Scope::all(), "2", &[entry("x", "u", 1), entry("y", "v", 2)]);
+    let list = ReplacedAll::new(Scope::all(), "3".into(), vec![])
+        .with_undecodable(vec![undecodable(Some("x"), DecodeErrorKind::Malformed)]);
+    assert_eq!(bench.told([replaced(list)]), ["Deleted(y@2, Inferred)"]);
+    assert_eq!(bench.stored(), ["x@1"]);
+    assert_eq!(bench.undecodable.len(), 1);
+}
+
+#[test]
+fn an_item_that_may_be_anybody_proves_nobody_gone() {
+    let mut bench = Bench::new();
+    bench.list(&Scope::all(), "2", &[entry("x", "u", 1)]);
+    let with = |kind| {
+        ReplacedAll::new(Scope::all(), "3".into(), vec![]).with_undecodable(vec![undecodable(None, kind)])
+    };
+    assert!(bench.told([replaced(with(DecodeErrorKind::Malformed))]).is_empty());
+    assert_eq!(bench.stored(), ["x@1"]);
+    assert_eq!(bench.told([replaced(with(DecodeErrorKind::Null))]), ["Deleted(x@1, Inferred)"]);
+}
+
+#[test]
+fn an_object_of_a_warmed_up_store_that_the_first_list_lacks_is_deleted() {
+    let mut bench = Bench::new();
+    bench.processor.writer().insert(Entry::keyed(ObjectKey::new("default", "mypod"), 0));
+    assert_eq!(
+        bench.list(&Scope::all(), "2", &[entry("x", "u", 1)]),
+        ["Deleted(default/mypod@, Inferred)", "Added(x@1, initial)"]
+    );
+    assert_eq!(bench.stored(), ["x@1"]);
+}
+
+#[test]
+fn how_it_became_known_is_passed_on() {
+    let mut bench = Bench::new();
+    bench.told([Delta::Added(entry("x", "u", 1))]);
+    let deleted =
+        Deleted { how: Deletion::ScopeRemoved, ..Deleted::tombstone(ObjectKey::cluster("x"), None) };
+    assert_eq!(bench.told([Delta::Deleted(deleted)]), ["Deleted(x@1, ScopeRemoved)"]);
+}

@@ -1,0 +1,109 @@
+//! Waiting for initial contents.
+
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::Error;
+
+/// How far a wait for initial contents is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SyncState {
+    Pending,
+    Synced,
+    /// It can never come.
+    Stopped,
+}
+
+/// What is waited for, and what to say if it does not come.
+pub(crate) trait Awaited: Send + Sync {
+    fn name(&self) -> String;
+    fn is_started(&self) -> bool;
+    /// What is being done instead, and the last failure.
+    fn obstacle(&self) -> (String, Option<informers_core::Error>);
+}
+
+/// A wait for the initial contents of informers or handlers; `.await` it, with a deadline or without.
+///
+/// It waits as long as there is hope: a denied permission may be granted yet. It ends with an error if an
+/// informer stops, was never started, or misses the deadline, and then says what stood in the way.
+///
+/// # Cancel safety
+/// Dropping it has no effect on what is waited for.
+#[must_use = "nothing is waited for unless it is awaited"]
+pub struct SyncWait {
+    parts: Vec<Part>,
+    limit: Option<Duration>,
+}
+
+struct Part {
+    state: watch::Receiver<SyncState>,
+    awaited: Arc<dyn Awaited>,
+}
+
+impl SyncWait {
+    pub(crate) fn one(state: watch::Receiver<SyncState>, awaited: Arc<dyn Awaited>) -> Self {
+        Self { parts: vec![Part { state, awaited }], limit: None }
+    }
+
+    pub(crate) fn all(waits: impl IntoIterator<Item = Self>) -> Self {
+        Self { parts: waits.into_iter().flat_map(|wait| wait.parts).collect(), limit: None }
+    }
+
+    /// With a deadline, counted from the first poll.
+    pub fn within(mut self, limit: Duration) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// Whether it has come already.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.parts.iter().all(|part| *part.state.borrow() == SyncState::Synced)
+    }
+
+    async fn wait(self) -> Result<(), Error> {
+        let deadline = self.limit.map(|limit| (tokio::time::Instant::now() + limit, limit));
+        for Part { mut state, awaited } in self.parts {
+            if *state.borrow() == SyncState::Pending && !awaited.is_started() {
+                return Err(Error::NotStarted { informer: awaited.name() });
+            }
+            let settled = state.wait_for(|state| *state != SyncState::Pending);
+            let settled = match deadline {
+                None => settled.await,
+                Some((at, limit)) => match tokio::time::timeout_at(at, settled).await {
+                    Ok(settled) => settled,
+                    Err(_) => {
+                        let (doing, source) = awaited.obstacle();
+                        return Err(Error::NotSynced { informer: awaited.name(), limit, doing, source });
+                    }
+                },
+            };
+            // A sender that is gone belongs to an informer that is gone.
+            if settled.is_ok_and(|state| *state == SyncState::Synced) {
+                continue;
+            }
+            return Err(Error::Stopped { informer: awaited.name() });
+        }
+        Ok(())
+    }
+}
+
+impl IntoFuture for SyncWait {
+    type Output = Result<(), Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.wait())
+    }
+}
+
+impl std::fmt::Debug for SyncWait {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<_> = self.parts.iter().map(|part| part.awaited.name()).collect();
+        f.debug_struct("SyncWait").field("for", &names).field("limit", &self.limit).finish()
+    }
+}
