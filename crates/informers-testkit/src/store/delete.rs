@@ -1,0 +1,127 @@
+//! Deleting objects, one or many.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+
+use super::object::{metadata_mut, timestamp};
+use super::{ResourceDef, Selection, Store, Stored, Target};
+use crate::Status;
+
+#[derive(Clone, Debug)]
+pub(crate) struct DeleteOptions {
+    pub(crate) now: SystemTime,
+    pub(crate) uid: Option<String>,
+    pub(crate) version: Option<String>,
+    pub(crate) dry_run: bool,
+}
+
+/// What a deletion is answered with.
+#[derive(Debug)]
+pub(crate) enum Deleted {
+    /// The object is gone.
+    Gone(Arc<Stored>),
+    /// The object as it is now, waiting for its finalizers, or as it was last.
+    Object(Arc<Stored>),
+}
+
+impl Store {
+    /// Deletes an object. Nothing collects garbage here, so a foreground deletion is as one in the
+    /// background.
+    pub(crate) fn delete(&mut self, target: &Target, options: &DeleteOptions) -> Result<Deleted, Status> {
+        let def = &*target.def;
+        let old = self.existing(target)?;
+        let name = old.name();
+        if let Some(uid) = options.uid.as_deref().filter(|&uid| uid != old.uid()) {
+            return Err(def.precondition(
+                name,
+                &format!(
+                    "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have \
+                     been deleted and then recreated",
+                    old.uid()
+                ),
+            ));
+        }
+        let current = old.revision.to_string();
+        if let Some(version) = options.version.as_deref().filter(|&version| version != current) {
+            return Err(def.precondition(
+                name,
+                &format!(
+                    "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record \
+                     ({current}). The object might have been modified"
+                ),
+            ));
+        }
+        if options.dry_run {
+            return Ok(Deleted::Gone(old));
+        }
+        let deleted = self.delete_stored(def, &old, options.now)?;
+        self.after_removal(options.now)?;
+        Ok(deleted)
+    }
+
+    /// Deletes everything that is selected; gives the objects as they were.
+    pub(crate) fn delete_collection(
+        &mut self,
+        def: &ResourceDef,
+        selection: &Selection,
+        options: &DeleteOptions,
+    ) -> Result<Vec<Arc<Stored>>, Status> {
+        let selected: Vec<_> =
+            self.objects(def).into_iter().filter(|object| selection.matches(object)).collect();
+        if !options.dry_run {
+            for object in &selected {
+                self.delete_stored(def, object, options.now)?;
+            }
+            self.after_removal(options.now)?;
+        }
+        Ok(selected)
+    }
+
+    pub(super) fn delete_stored(
+        &mut self,
+        def: &ResourceDef,
+        old: &Arc<Stored>,
+        now: SystemTime,
+    ) -> Result<Deleted, Status> {
+        let is_namespace = def.group.is_empty() && def.plural == "namespaces";
+        let waits = is_namespace || is_crd(def) || !old.finalizers().is_empty();
+        if waits && old.is_terminating() {
+            return Ok(Deleted::Object(Arc::clone(old)));
+        }
+        let pod = def.group.is_empty() && def.plural == "pods";
+        let mut value = old.value.clone();
+        if waits || pod {
+            let metadata = metadata_mut(&mut value);
+            metadata.insert("deletionTimestamp".to_owned(), json!(timestamp(now)));
+            if !is_namespace && !is_crd(def) {
+                metadata.insert("deletionGracePeriodSeconds".to_owned(), json!(0));
+            }
+            let generation = metadata.get("generation").and_then(Value::as_u64);
+            if let Some(generation) = generation.filter(|&generation| generation > 0 && !is_crd(def)) {
+                metadata.insert("generation".to_owned(), json!(generation + 1));
+            }
+        }
+        if !waits {
+            self.remove(def, old)?;
+            return Ok(if pod {
+                Deleted::Object(Stored::new(value, self.revision()))
+            } else {
+                Deleted::Gone(old.at(self.revision()))
+            });
+        }
+        if is_namespace && let Value::Object(status) = value.entry("status").or_insert_with(|| json!({})) {
+            status.insert("phase".to_owned(), json!("Terminating"));
+        }
+        if is_crd(def) {
+            super::crd::mark_terminating(&mut value, now);
+        }
+        let stored = self.store(def, Some(old), value)?;
+        Ok(Deleted::Object(stored))
+    }
+}
+
+pub(super) fn is_crd(def: &ResourceDef) -> bool {
+    def.group == "apiextensions.k8s.io" && def.plural == "customresourcedefinitions"
+}
