@@ -1,6 +1,6 @@
 //! What users of such queues have reported: delayed and immediate adds of one key (A24), and drains (A25).
 
-#![allow(clippy::unwrap_used)] // helpers of tests may panic too
+#![allow(clippy::unwrap_used, clippy::expect_used)] // helpers of tests may panic too
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,6 +15,11 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
+}
+
+/// How the drain ended; fails if it sleeps on.
+async fn ended<R>(task: tokio::task::JoinHandle<R>) -> R {
+    tokio::time::timeout(100 * HOUR, task).await.expect("the drain sleeps on").unwrap()
 }
 
 async fn settle() {
@@ -156,7 +161,7 @@ async fn a25_drain_waits_for_queued_and_taken_keys() {
         assert_eq!(finished.load(Ordering::Relaxed), 3, "{count} workers");
         assert!(!drain.is_finished(), "the drain ended with two keys taken");
         drop(taken);
-        drain.await.unwrap().unwrap();
+        ended(drain).await.unwrap();
         workers.join_all().await;
         assert_eq!((queue.len(), queue.processing_len(), queue.waiting_len()), (0, 0, 0));
         assert_eq!(queue.phase(), Phase::Drained);
@@ -171,7 +176,7 @@ async fn a25_drain_waits_for_queued_keys_when_nothing_is_taken() {
     settle().await;
     assert!(!drain.is_finished());
     queue.get().await.unwrap().done();
-    drain.await.unwrap().unwrap();
+    ended(drain).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -206,7 +211,7 @@ async fn a25_every_waiter_of_every_drain_wakes() {
     settle().await;
     assert!(drains.iter().all(tokio::task::JoinHandle::is_finished), "a drain sleeps on");
     for drain in drains {
-        drain.await.unwrap().unwrap();
+        ended(drain).await.unwrap();
     }
 }
 
@@ -228,7 +233,7 @@ async fn a25_a_plain_shutdown_releases_every_drain() {
     settle().await;
     queue.shut_down();
     for drain in drains {
-        assert_eq!(drain.await.unwrap(), Err(Error::Released { queued: 3, processing: 2 }));
+        assert_eq!(ended(drain).await, Err(Error::Released { queued: 3, processing: 2 }));
     }
 }
 
@@ -260,7 +265,7 @@ async fn a25_a_dirty_key_runs_once_more_and_no_more() {
     settle().await;
     assert!(!drain.is_finished());
     let (workers, finished) = workers(&queue, 4, ms(1));
-    drain.await.unwrap().unwrap();
+    ended(drain).await.unwrap();
     workers.join_all().await;
     assert_eq!(finished.load(Ordering::Relaxed), 1);
 }
@@ -279,7 +284,7 @@ async fn a25_done_of_a_foreign_key_neither_queues_nor_ends_a_drain() {
     assert_eq!((queue.len(), drain.is_finished()), (1, false));
     taken.done();
     queue.get().await.unwrap().done();
-    drain.await.unwrap().unwrap();
+    ended(drain).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -308,5 +313,5 @@ async fn a25_a_dropped_drain_leaves_the_queue_shut_down_and_others_waiting() {
     drop(dropped);
     assert!(queue.shutting_down());
     taken.done();
-    kept.await.unwrap().unwrap();
+    ended(kept).await.unwrap();
 }

@@ -1,7 +1,7 @@
 //! Wake-ups and cancellation of the driver. Every waiter is a spawned task of its own: polling several from one task
 //! would hide a lost wake-up.
 
-#![allow(clippy::unwrap_used)] // helpers of tests may panic too
+#![allow(clippy::unwrap_used, clippy::expect_used)] // helpers of tests may panic too
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,6 +29,12 @@ fn getter(queue: &WorkQueue<&'static str>) -> JoinHandle<Option<&'static str>> {
     tokio::spawn(async move { queue.get().await.map(Taken::into_key) })
 }
 
+/// What the task gives; fails if it sleeps on. The task is another one than that of the timeout, so the timeout cannot
+/// poll it back to life.
+async fn ended<R>(task: JoinHandle<R>) -> R {
+    tokio::time::timeout(Duration::from_secs(3600), task).await.expect("the task sleeps on").unwrap()
+}
+
 #[tokio::test(start_paused = true)]
 async fn two_waiting_tasks_each_get_a_key() {
     let queue = WorkQueue::new();
@@ -36,8 +42,8 @@ async fn two_waiting_tasks_each_get_a_key() {
     settle().await;
     queue.add("a").unwrap();
     queue.add("b").unwrap();
-    assert_eq!(first.await.unwrap(), Some("a"));
-    assert_eq!(second.await.unwrap(), Some("b"));
+    assert_eq!(ended(first).await, Some("a"));
+    assert_eq!(ended(second).await, Some("b"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -47,7 +53,7 @@ async fn two_waiting_tasks_each_get_a_delayed_key() {
     settle().await;
     queue.add_after("a", ms(10)).unwrap();
     queue.add_after("b", ms(20)).unwrap();
-    let mut got = [first.await.unwrap(), second.await.unwrap()];
+    let mut got = [ended(first).await, ended(second).await];
     got.sort_unstable();
     assert_eq!(got, [Some("a"), Some("b")]);
 }
@@ -74,7 +80,7 @@ async fn a_notified_get_that_is_dropped_passes_the_key_on() {
     queue.add("a").unwrap();
     assert!(first.is_woken());
     drop(first);
-    assert_eq!(second.await.unwrap(), Some("a"));
+    assert_eq!(ended(second).await, Some("a"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -117,7 +123,7 @@ async fn a_timekeeper_that_gets_a_key_hands_the_time_over() {
     queue.add("now").unwrap();
     let mut got = Vec::new();
     for task in tasks {
-        got.push(task.await.unwrap());
+        got.push(ended(task).await);
     }
     got.sort_unstable();
     assert_eq!(got, [Some("later"), Some("now")]);
@@ -134,7 +140,7 @@ async fn an_earlier_delay_is_kept_by_a_task_that_waits_for_a_later_one() {
     advance(ms(10)).await;
     settle().await;
     assert!(task.is_finished());
-    assert_eq!(task.await.unwrap(), Some("early"));
+    assert_eq!(ended(task).await, Some("early"));
 }
 
 #[tokio::test(start_paused = true)]

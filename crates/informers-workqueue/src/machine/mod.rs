@@ -20,6 +20,15 @@ use crate::{Error, Fifo, Parity, Storage, Ticket};
 const FAR_FUTURE: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 /// How far the shutdown of a queue has come.
+///
+/// ```
+/// use informers_workqueue::{WorkQueue, machine::Phase};
+///
+/// let queue = WorkQueue::<u8>::new();
+/// assert_eq!(queue.phase(), Phase::Running);
+/// queue.shut_down();
+/// assert_eq!(queue.phase(), Phase::ShuttingDown);
+/// ```
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Phase {
@@ -35,6 +44,18 @@ pub enum Phase {
 }
 
 /// A key that was taken, and the number of this take.
+///
+/// ```
+/// use std::time::Instant;
+/// use informers_workqueue::machine::Machine;
+///
+/// let now = Instant::now();
+/// let mut machine = Machine::default();
+/// machine.add("a", now).unwrap();
+/// let take = machine.get(now).unwrap();
+/// machine.finish(take.id, now);
+/// assert_eq!((take.key, machine.processing_len()), ("a", 0));
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Take<T> {
     /// The key.
@@ -51,6 +72,18 @@ pub struct TakeId {
 }
 
 /// Something that happened and that metrics count. Recorded only if the machine keeps times.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use informers_workqueue::machine::{Machine, Observation};
+///
+/// let t0 = Instant::now();
+/// let mut machine = Machine::default().keeping_times();
+/// machine.add("a", t0).unwrap();
+/// machine.get(t0 + Duration::from_secs(2)).unwrap();
+/// let taken = Observation::Taken { queued_for: Some(Duration::from_secs(2)) };
+/// assert_eq!(machine.take_observations(), [Observation::Added, taken]);
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Observation {

@@ -3,6 +3,7 @@ mod drain;
 mod get;
 mod report;
 mod shared;
+mod sync;
 mod taken;
 mod waiters;
 

@@ -1,8 +1,9 @@
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
+use super::sync::{Mutex, MutexGuard};
 use super::waiters::{Waiters, Wakes};
 use crate::machine::{Machine, Phase};
 use crate::storage::AnyStorage;
@@ -41,7 +42,7 @@ pub(super) struct State<T> {
 
 impl<T: Eq + Hash + Clone> State<T> {
     fn somebody_waits(&self) -> bool {
-        !(self.getters.is_empty() && self.drains.is_empty() && self.shut_down_waiters.is_empty())
+        !(self.getters.is_idle() && self.drains.is_idle() && self.shut_down_waiters.is_idle())
     }
 
     /// Wakes whom the last change concerns. To be called after every change, before the lock is released.
@@ -61,12 +62,12 @@ impl<T: Eq + Hash + Clone> State<T> {
         }
         self.settle_drains(wakes);
         self.settle_timekeeper(wakes);
+        for waiters in [&mut self.getters, &mut self.drains, &mut self.shut_down_waiters] {
+            wakes.retire(waiters);
+        }
     }
 
     fn settle_drains(&mut self, wakes: &mut Wakes) {
-        if self.drains.is_empty() {
-            return;
-        }
         let end = match self.machine.phase() {
             Phase::Running | Phase::Draining => return,
             Phase::Drained => DrainEnd::Drained,

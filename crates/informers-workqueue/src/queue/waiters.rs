@@ -11,11 +11,14 @@ pub(super) struct Waiters {
     /// Numbers ascend.
     waiting: VecDeque<(u64, Waker)>,
     numbers: u64,
+    /// No longer needed. Dropping a waker may run code of its task, so that waits for the release of the lock.
+    retired: Vec<Waker>,
 }
 
 impl Waiters {
-    pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+    /// Whether nobody waits and nothing is left of those who did.
+    pub(super) fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.retired.is_empty()
     }
 
     pub(super) fn register(&mut self, waker: Waker) -> u64 {
@@ -27,15 +30,20 @@ impl Waiters {
     /// Replaces the waker. `false` if the waiter has been notified since it registered.
     pub(super) fn update(&mut self, number: u64, waker: &Waker) -> bool {
         let Ok(index) = self.index(number) else { return false };
-        if let Some((_, present)) = self.waiting.get_mut(index) {
-            present.clone_from(waker);
+        if let Some((_, present)) = self.waiting.get_mut(index)
+            && !present.will_wake(waker)
+        {
+            self.retired.push(std::mem::replace(present, waker.clone()));
         }
         true
     }
 
     /// `false` if the waiter has been notified since it registered.
     pub(super) fn remove(&mut self, number: u64) -> bool {
-        self.index(number).is_ok_and(|index| self.waiting.remove(index).is_some())
+        let removed = self.index(number).ok().and_then(|index| self.waiting.remove(index));
+        let Some((_, waker)) = removed else { return false };
+        self.retired.push(waker);
+        true
     }
 
     /// Takes out the one that waits the longest, but `last` only if there is no other.
@@ -62,11 +70,12 @@ impl Waiters {
     }
 }
 
-/// Wakers to be woken once the lock is released.
+/// Wakers to be woken, and others to be dropped, once the lock is released.
 #[derive(Debug, Default)]
 pub(super) struct Wakes {
     first: Option<Waker>,
     more: Vec<Waker>,
+    retired: Vec<Waker>,
 }
 
 impl Wakes {
@@ -77,9 +86,14 @@ impl Wakes {
         }
     }
 
+    pub(super) fn retire(&mut self, waiters: &mut Waiters) {
+        self.retired.append(&mut waiters.retired);
+    }
+
     pub(super) fn wake(self) {
         for waker in self.first.into_iter().chain(self.more) {
             waker.wake();
         }
+        drop(self.retired);
     }
 }
