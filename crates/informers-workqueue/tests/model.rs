@@ -201,7 +201,7 @@ fn check(parity: Parity, ops: Vec<Op>) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_machine_equals_two_naive_sets(parity in parity(), ops in prop::collection::vec(op(), 1..120)) {

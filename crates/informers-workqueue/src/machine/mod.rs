@@ -4,44 +4,25 @@
 
 mod delays;
 mod inspect;
+mod observe;
+mod shut_down;
 mod slots;
 #[cfg(test)]
 mod tests;
 
-use std::fmt::Debug;
 use std::hash::Hash;
 use std::time::{Duration, Instant};
 
 use self::delays::Delays;
+use self::observe::Times;
 use self::slots::Slots;
 use crate::{Error, Fifo, Parity, Storage, Ticket};
 
+pub use self::observe::Observation;
+pub use self::shut_down::Phase;
+
 /// A delay too long for the clock is cut to this.
 const FAR_FUTURE: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
-
-/// How far the shutdown of a queue has come.
-///
-/// ```
-/// use informers_workqueue::{WorkQueue, machine::Phase};
-///
-/// let queue = WorkQueue::<u8>::new();
-/// assert_eq!(queue.phase(), Phase::Running);
-/// queue.shut_down();
-/// assert_eq!(queue.phase(), Phase::ShuttingDown);
-/// ```
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
-#[non_exhaustive]
-pub enum Phase {
-    /// Keys can be added.
-    #[default]
-    Running,
-    /// No key can be added; what is queued is still handed out.
-    ShuttingDown,
-    /// Like `ShuttingDown`, and somebody waits for the end of the work.
-    Draining,
-    /// The work that a drain waited for has ended.
-    Drained,
-}
 
 /// A key that was taken, and the number of this take.
 ///
@@ -69,44 +50,6 @@ pub struct Take<T> {
 pub struct TakeId {
     slot: usize,
     take: u64,
-}
-
-/// Something that happened and that metrics count. Recorded only if the machine keeps times.
-///
-/// ```
-/// use std::time::{Duration, Instant};
-/// use informers_workqueue::machine::{Machine, Observation};
-///
-/// let t0 = Instant::now();
-/// let mut machine = Machine::default().keeping_times();
-/// machine.add("a", t0).unwrap();
-/// machine.get(t0 + Duration::from_secs(2)).unwrap();
-/// let taken = Observation::Taken { queued_for: Some(Duration::from_secs(2)) };
-/// assert_eq!(machine.take_observations(), [Observation::Added, taken]);
-/// ```
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub enum Observation {
-    /// A key became dirty: queued, or marked while it was taken.
-    Added,
-    /// A key was taken this long after it became dirty.
-    Taken {
-        /// `None` for a key that was queued twice.
-        queued_for: Option<Duration>,
-    },
-    /// A key was finished this long after it was taken.
-    Finished {
-        /// The time between take and finish.
-        worked_for: Duration,
-    },
-    /// A delayed add was asked for, whatever its delay.
-    Retried,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Times {
-    added: Option<Instant>,
-    taken: Option<Instant>,
 }
 
 /// Deduplicating, delaying queue.
@@ -175,19 +118,6 @@ impl<T, S> Machine<T, S> {
         }
     }
 
-    /// Keeps the times of adds and takes, and records [`Observation`]s, which must be collected by
-    /// [`take_observations`](Self::take_observations). To be called before the first add.
-    #[must_use]
-    pub fn keeping_times(mut self) -> Self {
-        self.times = Some(Vec::new());
-        self
-    }
-
-    /// Whether times are kept.
-    pub fn keeps_times(&self) -> bool {
-        self.times.is_some()
-    }
-
     /// Delayed keys whose time has not come, as of the last call with `now`.
     pub fn waiting_len(&self) -> usize {
         self.delays.len()
@@ -196,16 +126,6 @@ impl<T, S> Machine<T, S> {
     /// Keys that are taken and not finished.
     pub fn processing_len(&self) -> usize {
         self.processing
-    }
-
-    /// How far the shutdown has come.
-    pub fn phase(&self) -> Phase {
-        self.phase
-    }
-
-    /// Whether adds are refused.
-    pub fn shutting_down(&self) -> bool {
-        self.phase != Phase::Running
     }
 
     /// When the first delayed key becomes ready.
@@ -217,30 +137,6 @@ impl<T, S> Machine<T, S> {
     /// number grew.
     pub fn pushes(&self) -> u64 {
         self.pushes
-    }
-
-    /// Gives out what happened since the last call, in order.
-    pub fn take_observations(&mut self) -> Vec<Observation> {
-        std::mem::take(&mut self.observations)
-    }
-
-    /// Forgets what happened since the last call; keeps the memory.
-    pub(crate) fn discard_observations(&mut self) {
-        self.observations.clear();
-    }
-
-    fn observe(&mut self, observation: Observation) {
-        if self.times.is_some() {
-            self.observations.push(observation);
-        }
-    }
-
-    fn times_of(&mut self, slot: usize) -> Option<&mut Times> {
-        let times = self.times.as_mut()?;
-        if times.len() <= slot {
-            times.resize(slot + 1, Times::default());
-        }
-        times.get_mut(slot)
     }
 }
 
@@ -427,49 +323,5 @@ impl<T: Eq + Hash + Clone, S: Storage<T>> Machine<T, S> {
             *times = Times::default();
         }
         self.slots.release(index)
-    }
-
-    /// Refuses adds from now on, and releases the drains. What is queued is still handed out.
-    ///
-    /// Gives back the keys that still waited for their time and will not run, in order of time. Calling it again is
-    /// harmless (see [`Parity::repeated_shut_down_ignored`]).
-    pub fn shut_down(&mut self, now: Instant) -> Vec<T> {
-        self.advance(now);
-        if self.shut_down_before && self.parity.ignores_repeated_shut_down() {
-            return Vec::new();
-        }
-        self.shut_down_before = true;
-        self.phase = Phase::ShuttingDown;
-        self.abandon_waiting()
-    }
-
-    /// Like [`shut_down`](Self::shut_down), and goes from [`Phase::Draining`] to [`Phase::Drained`] as soon as no
-    /// key is queued or taken (see [`Parity::drain_in_flight_only`]), which may be at once.
-    pub fn shut_down_with_drain(&mut self, now: Instant) -> Vec<T> {
-        self.advance(now);
-        self.phase = Phase::Draining;
-        let abandoned = self.abandon_waiting();
-        self.settle_drain();
-        abandoned
-    }
-
-    fn settle_drain(&mut self) {
-        let queued_count = !self.parity.drains_in_flight_only() && !self.storage.is_empty();
-        if self.phase == Phase::Draining && self.processing == 0 && !queued_count {
-            self.phase = Phase::Drained;
-        }
-    }
-
-    fn abandon_waiting(&mut self) -> Vec<T> {
-        let mut abandoned = Vec::new();
-        for index in self.delays.take_all() {
-            let Some(slot) = self.slots.get(index) else { continue };
-            if slot.is_idle() {
-                abandoned.extend(self.release(index));
-            } else if !slot.dirty {
-                abandoned.extend(slot.key().cloned());
-            }
-        }
-        abandoned
     }
 }
