@@ -85,6 +85,14 @@ impl Delays {
         Some((first.slot, first.at))
     }
 
+    /// Gives back memory, once no slot is in use.
+    pub(super) fn shrink(&mut self) {
+        if self.heap.is_empty() {
+            self.heap = Vec::new();
+            self.positions = Vec::new();
+        }
+    }
+
     /// Takes out everything, in order of time.
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = usize> + use<> {
         self.positions = Vec::new();

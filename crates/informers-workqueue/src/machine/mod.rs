@@ -322,6 +322,13 @@ impl<T: Eq + Hash + Clone, S: Storage<T>> Machine<T, S> {
         if let Some(times) = self.times_of(index) {
             *times = Times::default();
         }
-        self.slots.release(index)
+        let key = self.slots.release(index);
+        if self.slots.shrink_if_oversized() {
+            self.delays.shrink();
+            if let Some(times) = &mut self.times {
+                *times = Vec::new();
+            }
+        }
+        key
     }
 }

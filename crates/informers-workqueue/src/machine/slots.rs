@@ -39,7 +39,12 @@ pub(super) struct Slots<T> {
     table: HashTable<u32>,
     slots: Vec<Slot<T>>,
     free: Vec<usize>,
+    /// The most keys at a time since it was last empty.
+    peak: usize,
 }
+
+/// Memory for this many keys is kept in any case.
+const KEPT: usize = 4096;
 
 impl<T> Default for Slots<T> {
     fn default() -> Self {
@@ -48,6 +53,7 @@ impl<T> Default for Slots<T> {
             table: HashTable::new(),
             slots: Vec::new(),
             free: Vec::new(),
+            peak: 0,
         }
     }
 }
@@ -62,9 +68,30 @@ impl<T> Slots<T> {
         self.slots.get(index).filter(|slot| slot.key.is_some())
     }
 
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.slots.capacity()
+    }
+
     /// All keys with their slots.
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &T, &Slot<T>)> {
         self.slots.iter().enumerate().filter_map(|(index, slot)| Some((index, slot.key.as_ref()?, slot)))
+    }
+
+    /// Gives back the memory of a burst: if no key is left and fewer than a quarter of the slots were in use since the
+    /// last time that none was. `true` if all slots are gone.
+    pub(super) fn shrink_if_oversized(&mut self) -> bool {
+        if self.free.len() < self.slots.len() {
+            return false;
+        }
+        let peak = std::mem::take(&mut self.peak);
+        let oversized = self.slots.len() > KEPT && peak < self.slots.len() / 4;
+        if oversized {
+            self.table = HashTable::new();
+            self.slots = Vec::new();
+            self.free = Vec::new();
+        }
+        oversized
     }
 
     /// Frees the slot and gives back its key.
@@ -118,6 +145,7 @@ impl<T: Eq + Hash> Slots<T> {
                 if let Ok(small) = u32::try_from(index) {
                     vacant.insert(small);
                 }
+                self.peak = self.peak.max(slots.len() - self.free.len());
                 (index, None)
             }
         }

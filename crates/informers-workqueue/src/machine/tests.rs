@@ -226,3 +226,24 @@ fn nothing_is_kept_of_a_finished_key() {
     drop(take);
     assert_eq!(Arc::strong_count(&key), 1);
 }
+
+#[test]
+fn the_memory_of_a_burst_is_given_back_and_that_of_steady_work_is_kept() {
+    let t0 = Instant::now();
+    let mut machine = Machine::default().keeping_times();
+    let round = |machine: &mut Machine<u32>, keys: u32| {
+        for key in 0..keys {
+            machine.add_after(key, s(1), t0).unwrap();
+        }
+        while let Some(take) = machine.get(t0 + s(1)) {
+            machine.finish(take.id, t0 + s(1));
+        }
+        machine.take_observations();
+        machine.slots.capacity()
+    };
+    assert!(round(&mut machine, 50_000) >= 50_000);
+    assert!(round(&mut machine, 50_000) >= 50_000);
+    assert!(round(&mut machine, 100) < 5_000);
+    assert!(round(&mut machine, 5_000) >= 5_000);
+    assert_eq!(machine.processing_len(), 0);
+}
