@@ -1,53 +1,85 @@
-//! A REST client for Kubernetes lists and watches: kubeconfig, in-cluster, typed requests.
+//! A REST client for Kubernetes lists and watches, on hyper and rustls.
 //!
-//! Public surface (bodies follow in the next commits):
+//! [`Client`] is what informers read from: it implements [`informers_core::Source`], gives lists and watches
+//! as streams of decoded objects, and never holds a list's body whole. It also makes the requests that a
+//! controller needs beside reading: get, create, update, patch, delete, discovery.
 //!
-//! ```text
-//! // config
-//! pub struct Config { .. }                                  // Clone, Debug (secrets redacted)
-//! impl Config {
-//!     pub fn for_url(url: &str) -> Result<Config, ClientError>;            // no credentials, system roots
-//!     pub fn from_kubeconfig_file(path: impl AsRef<Path>, context: Option<&str>) -> Result<Config, ClientError>;
-//!     pub fn from_kubeconfig(kubeconfig: &Kubeconfig, context: Option<&str>) -> Result<Config, ClientError>;
-//!     pub fn from_env() -> Result<Config, ClientError>;                    // $KUBECONFIG, ~/.kube/config, in-cluster
-//!     pub fn in_cluster() -> Result<Config, ClientError>;
-//!     pub fn with_tls(self, Tls) / with_credentials(self, Credentials) / with_namespace(self, &str) / with_user_agent / with_impersonation
-//!          / with_gzip(self, Gzip) / with_timeouts(self, Timeouts) / with_limits(self, Limits) / with_server(self, url) -> Result<Self, _>
-//!     pub fn server(&self) -> &Uri; pub fn namespace(&self) -> &str; ..
-//! }
-//! pub enum Credentials { None, Token(Secret), TokenFile(PathBuf), Basic { .. }, Exec(ExecPlugin) }
-//! pub struct Tls { .. }          // CA, client certificate, insecure, server name
-//! pub struct Kubeconfig;         // read(path), read_all(paths), default_paths()
+//! It takes the place of client-go's `rest`, `transport` and `clientcmd`: [`Config`] reads kubeconfigs (merged
+//! as kubectl does), service accounts, token files and exec plugins. One client has one pool of connections,
+//! over HTTP/2 where the server speaks it, with as many connections as its limit of streams needs.
 //!
-//! // client
-//! pub struct Client;                                        // Clone, Debug; impl informers_core::Source
-//! impl Client {
-//!     pub fn new(config: Config) -> Result<Client, ClientError>;
-//!     pub async fn from_env() -> Result<Client, ClientError>;
-//!     pub fn config(&self) -> &Config;
-//!     pub fn default_namespace(&self) -> &str;
-//!     pub async fn server_version(&self) -> Result<ServerVersion, ClientError>;
-//!     pub async fn raw(&self, request: RawRequest) -> Result<Bytes, ClientError>;      // any path
-//!     pub async fn discover(&self, name: &str) -> Result<ResourceType, ClientError>;   // "pods", "widgets.example.com", "deployments.v1.apps"
-//!     pub fn api<T>(&self, resource: &Resource<T>, namespace: Option<&str>) -> Api<T>;
-//! }
-//!
-//! // api
-//! pub struct Api<T>;                                        // Clone, Debug
-//! impl<T> Api<T> {
-//!     pub async fn get(&self, name: &str) -> Result<Entry<T>, ClientError>;
-//!     pub async fn create(&self, object: &impl Serialize) -> Result<Entry<T>, ClientError>;
-//!     pub async fn update(&self, name: &str, object: &impl Serialize) -> Result<Entry<T>, ClientError>;
-//!     pub async fn patch(&self, name: &str, patch: &Patch) -> Result<Entry<T>, ClientError>;
-//!     pub async fn delete(&self, name: &str, options: &DeleteOptions) -> Result<(), ClientError>;
-//!     pub async fn list_all(&self) -> Result<Vec<Item<T>>, ClientError>;
-//!     pub async fn update_status / patch_status / get_subresource / ..
-//! }
-//! pub enum Patch { Merge(Value), Json(Value), Strategic(Value), Apply { object: Value, field_manager: String, force: bool } }
-//! pub struct DeleteOptions;      // Default; propagation, grace period, preconditions
-//!
-//! // error
-//! #[non_exhaustive] pub enum ClientError { .. }
-//! impl ClientError { status() -> Option<&Status>; is_not_found/is_conflict/is_already_exists/is_forbidden/is_unauthorized/..; retry_after() }
-//! impl From<ClientError> for informers_core::Error
 //! ```
+//! use futures_util::StreamExt as _;
+//! use informers_client::{Client, Config};
+//! use informers_core::{
+//!     JsonDecoder, ListParams, ListPart, Resource, ResourceScope, ResourceType, Scope, Source as _,
+//! };
+//! # use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+//!
+//! #[derive(serde::Deserialize)]
+//! struct Widget { size: u32 }
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! # let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+//! # let url = format!("http://{}", listener.local_addr()?);
+//! # tokio::spawn(async move {
+//! #     let (mut connection, _) = listener.accept().await.unwrap();
+//! #     let mut request = [0; 4096];
+//! #     let _ = connection.read(&mut request).await.unwrap();
+//! #     let body = r#"{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7"},
+//! #         "items":[{"metadata":{"namespace":"shop","name":"w","uid":"u","resourceVersion":"5"},"size":3}]}"#;
+//! #     let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+//! #     connection.write_all((head + body).as_bytes()).await.unwrap();
+//! # });
+//! let client = Client::new(Config::for_url(&url)?)?; // or Client::from_env().await?
+//! let widgets: Resource<Widget> = Resource::new(
+//!     ResourceType::new("example.com", "v1", "Widget", "widgets", ResourceScope::Namespaced),
+//!     JsonDecoder::new(),
+//! );
+//! let collection = client.list_watch(&widgets, &Scope::namespace("shop"))?;
+//! let mut list = collection.list(ListParams::first("0".into())).await?;
+//! while let Some(part) = list.next().await {
+//!     match part? {
+//!         ListPart::Items(items) => assert_eq!(items[0].key().unwrap().as_str(), "shop/w"),
+//!         ListPart::Trailer(trailer) => assert_eq!(trailer.version.to_string(), "7"),
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+//!
+//! # Features
+//! - `ring` (default): TLS with the cryptography of `ring`.
+//! - `aws-lc-rs`: TLS with that of `aws-lc-rs`, which is preferred if both are on.
+//!
+//! The provider is handed to rustls explicitly; the process's default one is neither used nor set. With
+//! neither feature only `http` URLs work.
+//!
+//! # Errors
+//! [`ClientError`] says what was being done and what to do about it; lists and watches give it as an
+//! [`informers_core::Error`], whose kind tells informers how to go on.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod answer;
+mod api;
+mod chunks;
+mod client;
+mod config;
+mod credentials;
+mod discovery;
+mod encode;
+mod error;
+mod list_watch;
+mod redirect;
+mod transport;
+mod warnings;
+
+pub use api::{Api, DeleteOptions, Patch, Propagation};
+pub use client::Client;
+pub use config::{
+    Config, Credentials, ExecApiVersion, ExecPlugin, Gzip, Http2, Impersonation, InteractiveMode, Kubeconfig,
+    Limits, Proxy, Secret, Timeouts, Tls,
+};
+pub use discovery::ServerVersion;
+pub use error::{ClientError, ConnectionFailure};
+pub use informers_wire::Status;

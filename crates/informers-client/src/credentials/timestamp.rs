@@ -1,0 +1,71 @@
+//! Times as they stand in credentials (RFC 3339).
+
+use std::time::{Duration, SystemTime};
+
+/// Reads `2026-01-31T12:00:00.5+01:00`; none if it is something else or before 1970.
+pub(super) fn parse(text: &str) -> Option<SystemTime> {
+    let (date, rest) = text.split_once(['T', 't', ' '])?;
+    let zone_at = rest.find(['Z', 'z', '+', '-'])?;
+    let (time, zone) = rest.split_at(zone_at);
+    let numbers = |text: &str, separator: char| -> Option<[i64; 3]> {
+        let parts: Option<Vec<i64>> = text.split(separator).map(|part| part.parse().ok()).collect();
+        parts?.try_into().ok()
+    };
+    let [year, month, day] = numbers(date, '-')?;
+    let [hour, minute, second] = numbers(time.split('.').next()?, ':')?;
+    let offset = match zone {
+        "Z" | "z" => 0,
+        _ => {
+            let (hours, minutes) = zone.get(1..)?.split_once(':')?;
+            let seconds = hours.parse::<i64>().ok()? * 3600 + minutes.parse::<i64>().ok()? * 60;
+            if zone.starts_with('-') { -seconds } else { seconds }
+        }
+    };
+    let in_range = (1..=9999).contains(&year)
+        && (1..=12).contains(&month)
+        && (1..=31).contains(&day)
+        && (0..24).contains(&hour)
+        && (0..60).contains(&minute)
+        && (0..=60).contains(&second);
+    if !in_range {
+        return None;
+    }
+    // Days since 1970 in the proleptic Gregorian calendar, whose year begins in March here.
+    let shifted = if month <= 2 { year - 1 } else { year };
+    let era = shifted.div_euclid(400);
+    let year_of_era = shifted.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    let days = era * 146_097 + day_of_era - 719_468;
+    let seconds = days * 86_400 + hour * 3600 + minute * 60 + second - offset;
+    Some(SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(text: &str) -> Option<u64> {
+        Some(parse(text)?.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs())
+    }
+
+    #[test]
+    fn times_are_read_with_their_zones() {
+        for (text, expected) in [
+            ("1970-01-01T00:00:00Z", Some(0)),
+            ("2000-02-29T12:00:00Z", Some(951_825_600)),
+            ("2026-01-31T12:00:00.5+01:00", Some(1_769_857_200)),
+            ("2026-01-31T06:30:00-04:30", Some(1_769_857_200)),
+            ("2038-01-19t03:14:08z", Some(2_147_483_648)),
+            ("1969-12-31T23:59:59Z", None),
+            ("2026-13-01T00:00:00Z", None),
+            ("2026-01-01T00:00:00", None),
+            ("2026-01-01", None),
+            ("-1-01-01T00:00:00Z", None),
+            ("99999999999999999999-01-01T00:00:00Z", None),
+            ("yesterday", None),
+        ] {
+            assert_eq!(seconds(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! A bearer token in a file that somebody else keeps up to date.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use super::{Identity, bearer};
+use crate::ClientError;
+
+/// After how long a token is read again; client-go's minute less its leeway of ten seconds.
+const MAX_AGE: Duration = Duration::from_secs(50);
+
+pub(crate) struct TokenFile {
+    path: PathBuf,
+    state: Mutex<Option<Held>>,
+}
+
+struct Held {
+    token: String,
+    identity: Identity,
+    read: Instant,
+}
+
+impl TokenFile {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path, state: Mutex::new(None) }
+    }
+
+    pub(crate) async fn current(&self) -> Result<Identity, ClientError> {
+        let mut state = self.state.lock().await;
+        match &*state {
+            Some(held) if held.read.elapsed() < MAX_AGE => Ok(held.identity.clone()),
+            _ => self.read(&mut state).await,
+        }
+    }
+
+    pub(crate) async fn after_rejection(&self, rejected: &Identity) -> Option<Identity> {
+        let mut state = self.state.lock().await;
+        let already_newer = state.as_ref().is_some_and(|held| held.identity.version != rejected.version);
+        if !already_newer {
+            self.read(&mut state).await.ok()?;
+        }
+        let identity = &state.as_ref()?.identity;
+        (identity.version != rejected.version).then(|| identity.clone())
+    }
+
+    /// Reads the file. While it is missing or empty, as during a swap, the last good token serves.
+    async fn read(&self, state: &mut Option<Held>) -> Result<Identity, ClientError> {
+        let place = self.path.display();
+        let read = match tokio::fs::read_to_string(&self.path).await {
+            Ok(text) if text.trim().is_empty() => {
+                Err(ClientError::credentials(format!("the token file {place} is empty")))
+            }
+            Ok(text) => Ok(text.trim().to_owned()),
+            Err(error) => {
+                Err(ClientError::credentials(format!("the token file {place} cannot be read")).because(error))
+            }
+        };
+        let now = Instant::now();
+        match (read, &mut *state) {
+            (Ok(token), Some(held)) if held.token == token => {
+                held.read = now;
+                Ok(held.identity.clone())
+            }
+            (Ok(token), held) => {
+                let version = held.as_ref().map_or(1, |held| held.identity.version + 1);
+                let identity = Identity { authorization: Some(bearer(&token)?), certificate: None, version };
+                *held = Some(Held { token, identity: identity.clone(), read: now });
+                Ok(identity)
+            }
+            (Err(error), Some(held)) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "the last good token is used");
+                Ok(held.identity.clone())
+            }
+            (Err(error), None) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The task behind each connection.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::Poll;
+
+use hyper::client::conn::{http1, http2};
+use hyper::rt::Executor;
+use hyper_util::rt::TokioTimer;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::RequestBody;
+use super::connect::Stream;
+use super::failure::TransportError;
+use super::pool::{Inner, Load};
+use crate::ConnectionFailure;
+
+/// What one stream may have in flight. A reader that stalls holds back no more than this.
+const STREAM_WINDOW: u32 = 2 << 20;
+/// What a connection may have in flight: the most that HTTP/2 allows, so that no number of stalled streams
+/// uses it up and starves the others.
+const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
+/// Go's server writes frames as large as it may; fewer frames cost less.
+const MAX_FRAME_SIZE: u32 = 256 << 10;
+
+type RawConnection = http2::Connection<Stream, RequestBody, Watched>;
+
+/// An HTTP/2 connection, shared by its streams.
+#[derive(Clone)]
+pub(crate) struct Http2Connection {
+    pub(super) sender: http2::SendRequest<RequestBody>,
+    connection: Arc<Mutex<RawConnection>>,
+}
+
+impl Http2Connection {
+    pub(super) fn is_closed(&self) -> bool {
+        self.sender.is_closed()
+    }
+
+    /// How many streams the server allows at present.
+    pub(super) fn max_streams(&self) -> usize {
+        self.connection.lock().current_max_send_streams()
+    }
+}
+
+/// Spawns hyper's tasks and tells after each of their steps, by which the arrival of the server's settings is
+/// noticed.
+#[derive(Clone)]
+struct Watched(Arc<Notify>);
+
+impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Watched {
+    fn execute(&self, task: F) {
+        let stepped = Arc::clone(&self.0);
+        let mut task = Box::pin(task);
+        tokio::spawn(poll_fn(move |cx| {
+            let polled = task.as_mut().poll(cx);
+            stepped.notify_waiters();
+            polled
+        }));
+    }
+}
+
+/// Begins HTTP/2 and waits for the server's settings: without them it is not known how many streams it
+/// allows, and those above would hang.
+pub(super) async fn http2(
+    pool: &Arc<Inner>,
+    stream: Stream,
+    id: u64,
+    load: Arc<Load>,
+) -> Result<Http2Connection, TransportError> {
+    let server = pool.connector.shown();
+    let stepped = Arc::new(Notify::new());
+    let mut builder = http2::Builder::new(Watched(Arc::clone(&stepped)));
+    builder
+        .timer(TokioTimer::new())
+        .initial_max_send_streams(0)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_frame_size(MAX_FRAME_SIZE)
+        .keep_alive_interval(pool.http2.ping_interval)
+        .keep_alive_timeout(pool.http2.ping_timeout)
+        .keep_alive_while_idle(true);
+    let settled = async {
+        let (sender, connection) = builder.handshake(stream).await?;
+        let connection = Http2Connection { sender, connection: Arc::new(Mutex::new(connection)) };
+        let driver =
+            drive(Arc::downgrade(pool), id, load, Arc::clone(&connection.connection), server.clone());
+        tokio::spawn(driver);
+        loop {
+            let mut step = std::pin::pin!(stepped.notified());
+            step.as_mut().enable();
+            if connection.max_streams() > 0 || connection.is_closed() {
+                return Ok(connection);
+            }
+            step.await;
+        }
+    };
+    match tokio::time::timeout(pool.timeouts.tls_handshake, settled).await {
+        Ok(settled) => settled.map_err(|error| TransportError::exchanging(&server, error)),
+        Err(_) => {
+            let problem = format!("{server} does not begin HTTP/2; DISABLE_HTTP2=1 makes it HTTP/1.1");
+            Err(TransportError::new(ConnectionFailure::Timeout, problem))
+        }
+    }
+}
+
+pub(super) async fn http1(
+    pool: &Arc<Inner>,
+    stream: Stream,
+    id: u64,
+    load: Arc<Load>,
+) -> Result<http1::SendRequest<RequestBody>, TransportError> {
+    let server = pool.connector.shown();
+    let handshake = http1::Builder::new().handshake(stream).await;
+    let (sender, connection) = handshake.map_err(|error| TransportError::exchanging(&server, error))?;
+    tokio::spawn(drive(Arc::downgrade(pool), id, load, Arc::new(Mutex::new(connection)), server));
+    Ok(sender)
+}
+
+/// Runs a connection until it ends, and retires it when it was not used for some time.
+async fn drive<C: Future<Output = hyper::Result<()>> + Unpin>(
+    pool: Weak<Inner>,
+    id: u64,
+    load: Arc<Load>,
+    connection: Arc<Mutex<C>>,
+    server: String,
+) {
+    let Some(idle) = pool.upgrade().map(|pool| pool.timeouts.idle_connection) else { return };
+    let mut tick = Box::pin(tokio::time::sleep(idle));
+    let mut leases = load.leases();
+    let ended = poll_fn(|cx| {
+        if let Poll::Ready(ended) = Pin::new(&mut *connection.lock()).poll(cx) {
+            return Poll::Ready(ended);
+        }
+        while tick.as_mut().poll(cx).is_ready() {
+            if !load.is_active() && leases == load.leases() {
+                // Without a sender the connection ends by itself.
+                if let Some(pool) = pool.upgrade() {
+                    pool.retire(id);
+                }
+            }
+            leases = load.leases();
+            tick.as_mut().reset(tokio::time::Instant::now() + idle);
+        }
+        Poll::Pending
+    })
+    .await;
+    if let Err(error) = ended {
+        tracing::debug!(server, error = &error as &dyn std::error::Error, "connection ended");
+    }
+    if let Some(pool) = pool.upgrade() {
+        pool.retire(id);
+    }
+}

@@ -1,0 +1,157 @@
+//! From errors of sockets, TLS and HTTP to what a user can do about them.
+
+use std::error::Error as StdError;
+use std::io;
+
+use crate::error::Cause;
+use crate::{ClientError, ConnectionFailure};
+
+/// A failed connection or exchange; shared by all who waited for it.
+#[derive(Clone, Debug)]
+pub(crate) struct TransportError {
+    pub(crate) failure: ConnectionFailure,
+    pub(crate) problem: String,
+    pub(crate) source: Option<Cause>,
+}
+
+impl TransportError {
+    pub(crate) fn new(failure: ConnectionFailure, problem: impl Into<String>) -> Self {
+        Self { failure, problem: problem.into(), source: None }
+    }
+
+    pub(crate) fn during(self, action: &str) -> ClientError {
+        let Self { failure, problem, source } = self;
+        ClientError::Connection { action: action.to_owned(), failure, problem, source }
+    }
+
+    /// What went wrong while connecting to `target`, the URL of the server or of a proxy.
+    pub(crate) fn connecting(target: &str, error: Box<dyn StdError + Send + Sync>) -> Self {
+        let (failure, problem) = judge_connect(target, &*error);
+        Self { failure, problem, source: Some(Cause::from(error)) }
+    }
+
+    /// What went wrong while a request or an answer was on its way.
+    pub(crate) fn exchanging(server: &str, error: hyper::Error) -> Self {
+        let (failure, problem) = if error.is_parse() {
+            let problem = format!("what {server} answers is no HTTP; does the server want https?");
+            (ConnectionFailure::Protocol, problem)
+        } else if find::<io::Error>(&error).is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
+            || error.is_timeout()
+        {
+            // hyper calls an unanswered ping a timeout; TCP keep-alive ends in the same.
+            (ConnectionFailure::Lost, format!("the connection to {server} does not answer any more"))
+        } else if let Some(certificate) = certificate_problem(&error, server) {
+            (ConnectionFailure::Certificate, certificate)
+        } else {
+            (ConnectionFailure::Lost, format!("the connection to {server} broke"))
+        };
+        Self {
+            failure,
+            problem,
+            source: Some(Cause::from(Box::new(error) as Box<dyn StdError + Send + Sync>)),
+        }
+    }
+}
+
+/// The first error of this type in the chain; errors inside an [`io::Error`] count.
+fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref::<E>() {
+            return Some(found);
+        }
+        next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        };
+    }
+    None
+}
+
+/// Did the server say that it has not begun with the request, so that it may be sent again?
+pub(crate) fn was_not_processed(error: &hyper::Error) -> bool {
+    find::<h2::Error>(error).is_some_and(|error| {
+        error.reason() == Some(h2::Reason::REFUSED_STREAM)
+            || error.is_go_away() && error.is_remote() && error.reason() == Some(h2::Reason::NO_ERROR)
+    })
+}
+
+/// Did the server end the connection in good order?
+pub(crate) fn is_graceful(error: &hyper::Error) -> bool {
+    find::<h2::Error>(error).is_some_and(|error| error.reason() == Some(h2::Reason::NO_ERROR))
+}
+
+fn judge_connect(target: &str, error: &(dyn StdError + 'static)) -> (ConnectionFailure, String) {
+    if let Some(problem) = certificate_problem(error, target) {
+        return (ConnectionFailure::Certificate, problem);
+    }
+    if let Some(error) = find::<rustls::Error>(error) {
+        let problem = match error {
+            rustls::Error::InvalidMessage(_) => {
+                format!("{target} does not speak TLS; is its URL http instead of https?")
+            }
+            _ => format!("no TLS session with {target}"),
+        };
+        return (ConnectionFailure::Tls, problem);
+    }
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let said = error.to_string();
+        if said == "dns error" || said.contains("failed to lookup address") {
+            let problem =
+                format!("the host of {target} cannot be resolved; check the name in the URL and the DNS");
+            return (ConnectionFailure::NameResolution, problem);
+        }
+        next = error.source();
+    }
+    match find::<io::Error>(error).map(io::Error::kind) {
+        Some(io::ErrorKind::ConnectionRefused) => {
+            let problem = format!("nothing listens at {target}; check that the server runs, and its URL");
+            (ConnectionFailure::Refused, problem)
+        }
+        Some(io::ErrorKind::TimedOut) => (ConnectionFailure::Timeout, format!("{target} does not answer")),
+        Some(io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe) => {
+            (ConnectionFailure::Lost, format!("{target} closed the connection while it was being made"))
+        }
+        _ => (ConnectionFailure::Other, format!("no connection to {target}")),
+    }
+}
+
+fn certificate_problem(error: &(dyn StdError + 'static), target: &str) -> Option<String> {
+    use rustls::CertificateError as Certificate;
+    Some(match find::<rustls::Error>(error)? {
+        rustls::Error::InvalidCertificate(Certificate::UnknownIssuer) => format!(
+            "the certificate of {target} is not signed by the configured certificate authority; \
+             check certificate-authority in the kubeconfig"
+        ),
+        rustls::Error::InvalidCertificate(
+            Certificate::NotValidForName | Certificate::NotValidForNameContext { .. },
+        ) => format!(
+            "the certificate of {target} is for another name; use a host that it is for, or set tls-server-name"
+        ),
+        rustls::Error::InvalidCertificate(Certificate::Expired | Certificate::ExpiredContext { .. }) => {
+            format!("the certificate of {target} has expired; renew it, or check this machine's clock")
+        }
+        rustls::Error::InvalidCertificate(
+            Certificate::NotValidYet | Certificate::NotValidYetContext { .. },
+        ) => {
+            format!("the certificate of {target} is not valid yet; check this machine's clock")
+        }
+        rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented => {
+            format!("the certificate of {target} cannot be accepted")
+        }
+        rustls::Error::AlertReceived(
+            rustls::AlertDescription::CertificateRequired
+            | rustls::AlertDescription::BadCertificate
+            | rustls::AlertDescription::UnsupportedCertificate
+            | rustls::AlertDescription::CertificateRevoked
+            | rustls::AlertDescription::CertificateExpired
+            | rustls::AlertDescription::CertificateUnknown
+            | rustls::AlertDescription::UnknownCA
+            | rustls::AlertDescription::AccessDenied,
+        ) => format!(
+            "{target} does not accept the client certificate; check client-certificate in the kubeconfig"
+        ),
+        _ => return None,
+    })
+}

@@ -1,0 +1,214 @@
+//! Requests over pooled connections.
+
+mod body;
+mod connect;
+mod driver;
+mod failure;
+mod insecure;
+mod pool;
+mod tls;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header};
+use http_body_util::Full;
+use hyper::client::conn::TrySendError;
+use parking_lot::Mutex;
+
+pub(crate) use body::ResponseBody;
+use connect::Connector;
+pub(crate) use connect::is_loopback;
+pub(crate) use failure::{TransportError, is_graceful};
+use pool::{Lease, Pool, Sender};
+use tls::TlsSource;
+
+use crate::credentials::Identity;
+use crate::{ClientError, Config};
+
+type RequestBody = Full<Bytes>;
+
+/// How often a request that the server has not begun with is sent again.
+const MAX_REPLAYS: u32 = 5;
+
+/// A request without its server.
+#[derive(Clone, Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) method: Method,
+    /// Path and query, with the path prefix of the server's URL.
+    pub(crate) target: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+/// The connections of one client: to its server, and to hosts that redirects named.
+pub(crate) struct Transport {
+    config: Arc<Config>,
+    main: Pool,
+    others: Mutex<HashMap<String, Pool>>,
+}
+
+impl Transport {
+    pub(crate) fn new(config: Arc<Config>) -> Result<Self, ClientError> {
+        let server = origin(&config.server)?;
+        let tls = if server.scheme_str() == Some("https") {
+            Some(Arc::new(TlsSource::new(config.tls.clone(), config.http2.enabled)?))
+        } else {
+            None
+        };
+        let main = pool(&config, server, tls)?;
+        Ok(Self { config, main, others: Mutex::default() })
+    }
+
+    /// Sends a request and waits for the head of its answer.
+    ///
+    /// It is sent again where that is safe: if the server has not begun with it, or if a read met a connection
+    /// that had died while it was not used.
+    pub(crate) async fn send(
+        &self,
+        other_host: Option<&Uri>,
+        outgoing: &Outgoing,
+        identity: &Identity,
+    ) -> Result<Response<ResponseBody>, TransportError> {
+        let pool = match other_host {
+            None => self.main.clone(),
+            Some(host) => self.other(host)?,
+        };
+        let connector = pool.connector();
+        let mut replays = 0;
+        loop {
+            let tls = match &connector.tls {
+                None => None,
+                Some(source) => {
+                    let certificate = identity.certificate.as_ref().filter(|_| other_host.is_none());
+                    Some(source.current(certificate, replays > 0).await)
+                }
+            };
+            let mut lease = pool.lease(tls.as_ref()).await?;
+            let request = request(&lease, &connector.server, outgoing)?;
+            let sent = send_on(&mut lease, request).await;
+            let mut failed = match sent {
+                Ok(response) => {
+                    return Ok(response.map(|body| ResponseBody::new(body, lease, connector.shown())));
+                }
+                Err(failed) => failed,
+            };
+            // hyper gives the request back if not a byte of it was sent.
+            let unsent = failed.take_message().is_some();
+            let error = failed.into_error();
+            let died_unused = lease.is_reused
+                && outgoing.method == Method::GET
+                && (error.is_closed() || error.is_incomplete_message() || broke(&error));
+            lease.retire();
+            if replays < MAX_REPLAYS && (unsent || failure::was_not_processed(&error) || died_unused) {
+                replays += 1;
+                tracing::debug!(error = &error as &dyn std::error::Error, "sending the request once more");
+                continue;
+            }
+            return Err(TransportError::exchanging(&connector.shown(), error));
+        }
+    }
+
+    fn other(&self, host: &Uri) -> Result<Pool, TransportError> {
+        let failed = |error: ClientError| {
+            let problem = format!("{host} is a redirect's target and cannot be used");
+            TransportError {
+                source: crate::error::cause(error),
+                ..TransportError::new(crate::ConnectionFailure::Other, problem)
+            }
+        };
+        let server = origin(host).map_err(failed)?;
+        let key = server.to_string();
+        if let Some(pool) = self.others.lock().get(&key) {
+            return Ok(pool.clone());
+        }
+        let tls = match (server.scheme_str(), &self.main.connector().tls) {
+            (Some("https"), Some(main)) => Some(main.without_identity().map_err(failed)?),
+            (Some("https"), None) => {
+                Some(TlsSource::new(crate::Tls::default(), self.config.http2.enabled).map_err(failed)?)
+            }
+            _ => None,
+        };
+        let made = pool(&self.config, server, tls.map(Arc::new)).map_err(failed)?;
+        Ok(self.others.lock().entry(key).or_insert(made).clone())
+    }
+}
+
+fn broke(error: &hyper::Error) -> bool {
+    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<std::io::Error>() {
+            return matches!(
+                error.kind(),
+                std::io::ErrorKind::ConnectionReset
+                    | std::io::ErrorKind::BrokenPipe
+                    | std::io::ErrorKind::UnexpectedEof
+                    | std::io::ErrorKind::ConnectionAborted
+            );
+        }
+        next = error.source();
+    }
+    false
+}
+
+fn pool(config: &Config, server: Uri, tls: Option<Arc<TlsSource>>) -> Result<Pool, ClientError> {
+    let connector = Connector::new(server, tls, &config.proxy, &config.timeouts)?;
+    Ok(Pool::new(connector, &config.http2, &config.timeouts, &config.limits))
+}
+
+/// `scheme://host:port/` of a URL.
+fn origin(url: &Uri) -> Result<Uri, ClientError> {
+    let (scheme, authority) =
+        (url.scheme_str().unwrap_or("http"), url.authority().map_or("", |it| it.as_str()));
+    let built = Uri::builder().scheme(scheme).authority(authority).path_and_query("/").build();
+    built.map_err(|error| {
+        ClientError::configuration(format!("server URL `{url}`"), "it has no host").because(error)
+    })
+}
+
+fn request(lease: &Lease, server: &Uri, outgoing: &Outgoing) -> Result<Request<RequestBody>, TransportError> {
+    let authority = server.authority().map_or("", |authority| authority.as_str());
+    let mut headers = outgoing.headers.clone();
+    let whole = match &lease.sender {
+        Sender::Http1 { proxy, .. } => {
+            let host = HeaderValue::from_str(authority);
+            headers.insert(header::HOST, host.map_err(|_| unsendable("the host"))?);
+            if let Some(authorization) = proxy.as_ref().and_then(|proxy| proxy.authorization.clone()) {
+                headers.insert(header::PROXY_AUTHORIZATION, authorization);
+            }
+            proxy.is_some()
+        }
+        Sender::Http2(_) | Sender::Gone => true,
+    };
+    let uri: Uri = if whole {
+        let scheme = server.scheme_str().unwrap_or("http");
+        format!("{scheme}://{authority}{}", outgoing.target).parse()
+    } else {
+        outgoing.target.parse()
+    }
+    .map_err(|_| unsendable("the path"))?;
+    let mut request = Request::new(Full::new(outgoing.body.clone()));
+    *request.method_mut() = outgoing.method.clone();
+    *request.uri_mut() = uri;
+    *request.headers_mut() = headers;
+    Ok(request)
+}
+
+fn unsendable(what: &str) -> TransportError {
+    TransportError::new(
+        crate::ConnectionFailure::Other,
+        format!("{what} has characters that HTTP cannot carry"),
+    )
+}
+
+async fn send_on(
+    lease: &mut Lease,
+    request: Request<RequestBody>,
+) -> Result<Response<hyper::body::Incoming>, TrySendError<Request<RequestBody>>> {
+    match &mut lease.sender {
+        Sender::Http1 { sender, .. } => sender.try_send_request(request).await,
+        Sender::Http2(connection) => connection.sender.try_send_request(request).await,
+        Sender::Gone => unreachable!("a lease keeps its sender until it is dropped"),
+    }
+}
