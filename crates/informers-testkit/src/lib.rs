@@ -22,8 +22,10 @@ mod request_log;
 mod server;
 mod status;
 mod store;
+mod world;
 
 pub use fault::{Fault, RequestMatch};
 pub use request_log::{RequestRecord, Verb};
 pub use server::{ApiServer, ApiServerBuilder, StartError};
 pub use status::Status;
+pub use world::World;

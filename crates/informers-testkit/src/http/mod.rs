@@ -7,6 +7,7 @@ mod query;
 mod watch_body;
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -24,9 +25,10 @@ use self::path::{ResourcePath, Route};
 use self::query::Query;
 use self::watch_body::WatchBody;
 use crate::Status;
+use crate::World;
 use crate::fault::Fault;
 use crate::request_log::{RequestRecord, Verb};
-use crate::server::{Connection, Shared};
+use crate::server::Connection;
 use crate::store::{
     DeleteOptions, Deleted, Patch, ResourceDef, Target, WriteOptions, get_version, too_large,
 };
@@ -38,37 +40,48 @@ const BODY_LIMIT: usize = 3 * 1024 * 1024;
 /// How long a watch lasts that asks for nothing else; kube-apiserver takes 30 to 60 minutes.
 const WATCH_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-/// Answers one request.
-pub(crate) async fn serve(
-    shared: Arc<Shared>,
-    connection: Arc<Connection>,
-    request: Request<Incoming>,
-) -> Result<Response<Body>, Infallible> {
-    let (parts, body) = request.into_parts();
-    let route = Route::parse(parts.uri.path());
-    let query = Query::parse(parts.uri.query().unwrap_or_default());
-    let verb = verb(&parts.method, &route, &query);
-    let resource = match &route {
-        Route::Resource(path) => path.clone(),
-        _ => ResourcePath::default(),
-    };
-    let record = RequestRecord::new(&parts, verb, &resource);
-    let fault = shared.note_request(record);
+/// What answers the requests of all connections.
+#[derive(Clone, Debug)]
+pub(crate) struct Service {
+    pub(crate) world: World,
+    pub(crate) address: SocketAddr,
+    pub(crate) token: Option<Arc<str>>,
+}
 
-    let mut frames_left = None;
-    for fault in fault {
-        match fault {
-            Fault::Status(status) => return Ok(failure(&status)),
-            Fault::Delay(time) => tokio::time::sleep(time).await,
-            Fault::CutAfter(frames) => frames_left = Some(frames),
-            Fault::DropConnection => {
-                connection.drop_now();
-                std::future::pending::<()>().await;
+impl Service {
+    /// Answers one request.
+    pub(crate) async fn serve(
+        self,
+        connection: Arc<Connection>,
+        request: Request<Incoming>,
+    ) -> Result<Response<Body>, Infallible> {
+        let (parts, body) = request.into_parts();
+        let route = Route::parse(parts.uri.path());
+        let query = Query::parse(parts.uri.query().unwrap_or_default());
+        let verb = verb(&parts.method, &route, &query);
+        let resource = match &route {
+            Route::Resource(path) => path.clone(),
+            _ => ResourcePath::default(),
+        };
+        let record = RequestRecord::new(&parts, verb, &resource);
+        let faults = self.world.note_request(record);
+
+        let mut frames_left = None;
+        for fault in faults {
+            match fault {
+                Fault::Status(status) => return Ok(failure(&status)),
+                Fault::Delay(time) => tokio::time::sleep(time).await,
+                Fault::CutAfter(frames) => frames_left = Some(frames),
+                Fault::DropConnection => {
+                    connection.drop_now();
+                    std::future::pending::<()>().await;
+                }
             }
         }
+        let exchange =
+            Exchange { service: self, method: parts.method, headers: parts.headers, query, frames_left };
+        Ok(exchange.answer(route, verb, body).await.unwrap_or_else(|status| failure(&status)))
     }
-    let exchange = Exchange { shared, method: parts.method, headers: parts.headers, query, frames_left };
-    Ok(exchange.answer(route, verb, body).await.unwrap_or_else(|status| failure(&status)))
 }
 
 fn verb(method: &Method, route: &Route, query: &Query) -> Option<Verb> {
@@ -88,7 +101,7 @@ fn verb(method: &Method, route: &Route, query: &Query) -> Option<Verb> {
 }
 
 struct Exchange {
-    shared: Arc<Shared>,
+    service: Service,
     method: Method,
     headers: HeaderMap,
     query: Query,
@@ -127,14 +140,14 @@ impl Exchange {
                 let dry_run = self.query.dry_run("CreateOptions")?;
                 let value = self.read_object(&def, body).await?;
                 let stored =
-                    self.shared.write(|store| store.create(&target, value, write_options(dry_run)))?;
+                    self.service.world.write(|store| store.create(&target, value, write_options(dry_run)))?;
                 Ok(json_response(StatusCode::CREATED, encoder.object(&stored)))
             }
             Verb::Update => {
                 let dry_run = self.query.dry_run("UpdateOptions")?;
                 let value = self.read_object(&def, body).await?;
                 let stored =
-                    self.shared.write(|store| store.update(&target, value, write_options(dry_run)))?;
+                    self.service.world.write(|store| store.update(&target, value, write_options(dry_run)))?;
                 Ok(json_response(StatusCode::OK, encoder.object(&stored)))
             }
             Verb::Patch => {
@@ -142,12 +155,12 @@ impl Exchange {
                 let content_type = self.content_type().to_owned();
                 let patch = Patch::parse(&content_type, &read_body(body).await?, def.custom)?;
                 let stored =
-                    self.shared.write(|store| store.patch(&target, &patch, write_options(dry_run)))?;
+                    self.service.world.write(|store| store.patch(&target, &patch, write_options(dry_run)))?;
                 Ok(json_response(StatusCode::OK, encoder.object(&stored)))
             }
             Verb::Delete => {
                 let options = self.delete_options(body).await?;
-                let deleted = self.shared.write(|store| store.delete(&target, &options))?;
+                let deleted = self.service.world.write(|store| store.delete(&target, &options))?;
                 Ok(json_response(
                     StatusCode::OK,
                     match deleted {
@@ -161,7 +174,7 @@ impl Exchange {
             Verb::DeleteCollection => {
                 let options = self.delete_options(body).await?;
                 let selection = self.query.selection(&def, &path.namespace, "")?;
-                let (items, revision) = self.shared.write(|store| {
+                let (items, revision) = self.service.world.write(|store| {
                     let items = store.delete_collection(&def, &selection, &options)?;
                     Ok((items, store.revision()))
                 })?;
@@ -172,11 +185,11 @@ impl Exchange {
     }
 
     fn authenticate(&self) -> Result<(), Status> {
-        let Some(token) = &self.shared.config.token else {
+        let Some(token) = &self.service.token else {
             return Ok(());
         };
         let given = self.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        if given.strip_prefix("Bearer ").is_some_and(|given| given.trim() == token) {
+        if given.strip_prefix("Bearer ").is_some_and(|given| given.trim() == &**token) {
             return Ok(());
         }
         Err(Status::new(401, "Unauthorized"))
@@ -190,8 +203,9 @@ impl Exchange {
         let not_found =
             || Status::new(404, "the server could not find the requested resource").with_details();
         let def = self
-            .shared
-            .with_store(|store| store.resource(&path.group, &path.version, &path.plural))
+            .service
+            .world
+            .read(|store| store.resource(&path.group, &path.version, &path.plural))
             .ok_or_else(not_found)?;
         if !path.namespace.is_empty() && !def.is_namespaced() {
             return Err(not_found());
@@ -229,11 +243,11 @@ impl Exchange {
         let value = match route {
             Route::Health => return Ok(text_response(StatusCode::OK, "ok")),
             Route::Version => Some(discovery::version()),
-            Route::CoreVersions => Some(discovery::core_versions(&self.shared.address().to_string())),
-            Route::Groups => Some(self.shared.with_store(|store| discovery::groups(store))),
-            Route::Group(group) => self.shared.with_store(|store| discovery::group(store, group)),
+            Route::CoreVersions => Some(discovery::core_versions(&self.service.address.to_string())),
+            Route::Groups => Some(self.service.world.read(|store| discovery::groups(store))),
+            Route::Group(group) => self.service.world.read(|store| discovery::group(store, group)),
             Route::Resources { group, version } => {
-                self.shared.with_store(|store| discovery::resources(store, group, version))
+                self.service.world.read(|store| discovery::resources(store, group, version))
             }
             Route::Resource(_) | Route::Unknown => None,
         };
@@ -245,7 +259,7 @@ impl Exchange {
 
     fn get(&self, target: &Target, encoder: &Encoder) -> Result<Response<Body>, Status> {
         let version = get_version(self.query.get("resourceVersion"))?;
-        self.shared.with_store(|store| {
+        self.service.world.read(|store| {
             if let Some(version) = version.filter(|&version| version > store.revision()) {
                 return Err(too_large(version, store.revision()));
             }
@@ -263,7 +277,7 @@ impl Exchange {
     ) -> Result<Response<Body>, Status> {
         let selection = self.query.selection(def, &path.namespace, "")?;
         let options = self.query.list_options(selection)?;
-        let page = self.shared.with_store(|store| store.list(def, &options))?;
+        let page = self.service.world.read(|store| store.list(def, &options))?;
         let body = encoder.list(&page);
         #[cfg(feature = "gzip")]
         if let Some(response) = self.compressed(&body) {
@@ -303,10 +317,11 @@ impl Exchange {
         let selection = self.query.selection(def, &path.namespace, &path.name)?;
         let options = self.query.watch_options(selection)?;
         // Taken before the watch is opened, so that nothing that happens after is missed.
-        let (changed, closing) = (self.shared.subscribe_changes(), self.shared.subscribe_closing());
-        let watch = self.shared.with_store(|store| store.watch(def, &options))?;
+        let (changed, closing) =
+            (self.service.world.subscribe_changes(), self.service.world.subscribe_closing());
+        let watch = self.service.world.read(|store| store.watch(def, &options))?;
         let now = Instant::now();
-        let interval = self.shared.config.bookmark_interval;
+        let interval = self.service.world.bookmark_interval();
         let body = WatchBody {
             watch,
             encoder,
@@ -317,7 +332,7 @@ impl Exchange {
             next_bookmark: now + interval,
             frames_left: self.frames_left,
             ended: self.frames_left == Some(0),
-            shared: self.shared,
+            world: self.service.world,
         };
         let mut response = Response::new(body.into_body());
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

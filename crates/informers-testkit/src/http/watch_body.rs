@@ -1,7 +1,6 @@
 //! The body of a watch: frames as they come about.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,14 +12,14 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Body;
 use super::encode::Encoder;
-use crate::server::Shared;
+use crate::World;
 use crate::store::{Frame, Watch};
 
 /// How many frames go into one chunk, at most.
 const CHUNK: usize = 256;
 
 pub(crate) struct WatchBody {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) world: World,
     pub(crate) watch: Watch,
     pub(crate) encoder: Encoder,
     /// The store's revision.
@@ -51,7 +50,7 @@ impl WatchBody {
             }
             // Seen before the store is read, so that what happens in between wakes again.
             self.changed.borrow_and_update();
-            let mut batch = self.shared.with_store(|store| store.poll_watch(&mut self.watch, CHUNK));
+            let mut batch = self.world.read(|store| store.poll_watch(&mut self.watch, CHUNK));
             self.ended = batch.ended;
             if let Some(left) = &mut self.frames_left {
                 batch.frames.truncate(*left);

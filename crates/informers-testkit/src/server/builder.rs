@@ -2,17 +2,16 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
 use informers_core::ResourceType;
-use tokio::sync::watch;
 
+use super::ApiServer;
 use super::listen::{self, Listening};
-use super::{ApiServer, ServerConfig, Shared};
-use crate::fault::Faults;
-use crate::request_log::RequestLog;
+use crate::World;
 use crate::store::{ResourceDef, Store, StoreConfig};
+use crate::world::lock;
 
 /// Sets up an [`ApiServer`].
 ///
@@ -158,16 +157,14 @@ impl ApiServerBuilder {
                 store.register(ResourceDef::custom(resource));
             }
         }
-        let shared = Arc::new(Shared {
-            config: ServerConfig { token: self.token, bookmark_interval: self.bookmark_interval },
+        let server = ApiServer {
+            world: World::new(store, self.bookmark_interval),
             address,
-            changes: watch::Sender::new(store.revision()),
-            closing: watch::Sender::new(0),
-            store: Mutex::new(store),
-            faults: Mutex::new(Faults::default()),
-            requests: Mutex::new(RequestLog::default()),
-        });
-        let listening = Listening::start(listener, Arc::clone(&shared));
-        Ok(ApiServer { shared, listening: Mutex::new(Some(listening)) })
+            token: self.token.map(Into::into),
+            listening: Mutex::new(None),
+        };
+        let listening = Listening::start(listener, server.service());
+        *lock(&server.listening) = Some(listening);
+        Ok(server)
     }
 }

@@ -15,8 +15,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::{Shared, StartError, lock};
-use crate::http::serve;
+use super::StartError;
+use crate::http::Service;
+use crate::world::lock;
 
 /// How long running requests may take when the server stops in good order.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -41,10 +42,10 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    pub(super) fn start(listener: TcpListener, shared: Arc<Shared>) -> Self {
+    pub(super) fn start(listener: TcpListener, service: Service) -> Self {
         let stopping = watch::Sender::new(false);
         let dropping = watch::Sender::new(0);
-        let task = tokio::spawn(accept(listener, shared, stopping.subscribe(), dropping.subscribe()));
+        let task = tokio::spawn(accept(listener, service, stopping.subscribe(), dropping.subscribe()));
         Self { task: Some(task), stopping, dropping }
     }
 
@@ -82,7 +83,7 @@ impl Drop for Listening {
 
 async fn accept(
     listener: TcpListener,
-    shared: Arc<Shared>,
+    service: Service,
     mut stopping: watch::Receiver<bool>,
     dropping: watch::Receiver<u64>,
 ) {
@@ -94,7 +95,7 @@ async fn accept(
             Some(_) = connections.join_next() => {}
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    let connection = connect(stream, Arc::clone(&shared), for_connections.clone(), dropping.clone());
+                    let connection = connect(stream, service.clone(), for_connections.clone(), dropping.clone());
                     connections.spawn(connection);
                 }
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
@@ -126,7 +127,7 @@ impl Connection {
 
 async fn connect(
     stream: TcpStream,
-    shared: Arc<Shared>,
+    service: Service,
     mut stopping: watch::Receiver<bool>,
     mut dropping: watch::Receiver<u64>,
 ) {
@@ -137,7 +138,7 @@ async fn connect(
     let mut builder = Builder::new(tasks.clone());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(None);
     builder.http2().timer(TokioTimer::new());
-    let service = service_fn(|request| serve(Arc::clone(&shared), Arc::clone(&connection), request));
+    let service = service_fn(|request| service.clone().serve(Arc::clone(&connection), request));
     let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), service));
     dropping.borrow_and_update();
     let mut draining = false;

@@ -3,26 +3,22 @@
 mod builder;
 mod kubeconfig;
 mod listen;
-mod objects;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-
-use tokio::sync::watch;
+use std::sync::{Arc, Mutex};
 
 pub use builder::{ApiServerBuilder, StartError};
 pub(crate) use listen::Connection;
 
 use self::listen::Listening;
-use crate::Status;
-use crate::fault::{Fault, Faults, RequestMatch};
-use crate::request_log::{RequestLog, RequestRecord};
-use crate::store::Store;
+use crate::World;
+use crate::http::Service;
+use crate::world::lock;
 
 /// A Kubernetes API server inside the test's own process: real HTTP on a loopback port, objects in memory.
 ///
@@ -60,72 +56,18 @@ use crate::store::Store;
 /// # }
 /// ```
 pub struct ApiServer {
-    shared: Arc<Shared>,
+    world: World,
+    address: SocketAddr,
+    token: Option<Arc<str>>,
     listening: Mutex<Option<Listening>>,
 }
 
-#[derive(Debug)]
-pub(crate) struct ServerConfig {
-    pub(crate) token: Option<String>,
-    pub(crate) bookmark_interval: Duration,
-}
+/// Everything that can be done to the server's objects and requests.
+impl Deref for ApiServer {
+    type Target = World;
 
-/// What the server's tasks and its owner share.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) config: ServerConfig,
-    address: SocketAddr,
-    store: Mutex<Store>,
-    faults: Mutex<Faults>,
-    requests: Mutex<RequestLog>,
-    /// The store's revision, which wakes the watches.
-    changes: watch::Sender<u64>,
-    /// Counted up to end the watches that are open.
-    closing: watch::Sender<u64>,
-}
-
-/// No user code runs under these locks, so a poisoned one guards whole data.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Shared {
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// Reads the store.
-    pub(crate) fn with_store<R>(&self, read: impl FnOnce(&Store) -> R) -> R {
-        read(&lock(&self.store))
-    }
-
-    /// Changes the store and wakes the watches.
-    pub(crate) fn write<R>(&self, change: impl FnOnce(&mut Store) -> Result<R, Status>) -> Result<R, Status> {
-        let (result, revision) = {
-            let mut store = lock(&self.store);
-            (change(&mut store), store.revision())
-        };
-        self.changes.send_replace(revision);
-        result
-    }
-
-    pub(crate) fn subscribe_changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
-    }
-
-    pub(crate) fn subscribe_closing(&self) -> watch::Receiver<u64> {
-        self.closing.subscribe()
-    }
-
-    fn close_watches(&self) {
-        self.closing.send_modify(|count| *count += 1);
-    }
-
-    /// Remembers a request and gives the faults that it meets.
-    pub(crate) fn note_request(&self, request: RequestRecord) -> Vec<Fault> {
-        let faults = lock(&self.faults).take(&request);
-        lock(&self.requests).push(request);
-        faults
+    fn deref(&self) -> &World {
+        &self.world
     }
 }
 
@@ -150,13 +92,13 @@ impl ApiServer {
     /// The server's address, such as `http://127.0.0.1:43021`. It stays the same while the server lives.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}", self.shared.address)
+        format!("http://{}", self.address)
     }
 
     /// The port that it listens on.
     #[must_use]
     pub fn port(&self) -> u16 {
-        self.shared.address.port()
+        self.address.port()
     }
 
     /// A kubeconfig, as YAML, whose only context leads to this server. Its namespace is `default`.
@@ -164,7 +106,7 @@ impl ApiServer {
     /// Note that client-go sends tokens over TLS alone, and so never to this server.
     #[must_use]
     pub fn kubeconfig(&self) -> String {
-        kubeconfig::render(&self.url(), self.shared.config.token.as_deref())
+        kubeconfig::render(&self.url(), self.token.as_deref())
     }
 
     /// Writes [`kubeconfig`](Self::kubeconfig) into a file.
@@ -175,62 +117,8 @@ impl ApiServer {
         std::fs::write(path, self.kubeconfig())
     }
 
-    /// The newest version: that of the last change of any object.
-    #[must_use]
-    pub fn revision(&self) -> u64 {
-        self.shared.with_store(Store::revision)
-    }
-
-    /// Forgets the past, as the compaction of etcd does: every version before [`revision`](Self::revision) is
-    /// answered with 410 `Expired` from now on, in new watches, exact lists and continue tokens. Watches that
-    /// are open go on, as on a real server, whose cache feeds them; [`close_watches`](Self::close_watches)
-    /// ends these.
-    pub fn compact(&self) {
-        lock(&self.shared.store).compact();
-    }
-
-    /// Ends all open watches in good order, as a server does whose timeout has come, but without a bookmark.
-    pub fn close_watches(&self) {
-        self.shared.close_watches();
-    }
-
-    /// Lets the next `times` requests that match meet this fault. Faults are tried in the order in which they
-    /// were given; a request meets one of them, and all delays before that.
-    ///
-    /// ```
-    /// # use informers_testkit::{ApiServer, Fault, RequestMatch, Status};
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let server = ApiServer::start().await?;
-    /// server.inject(RequestMatch::list("pods"), Status::new(429, "slow down").with_retry_after(1), 2);
-    /// server.inject(RequestMatch::watch("pods"), Fault::CutAfter(10), usize::MAX);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn inject(&self, requests: RequestMatch, fault: impl Into<Fault>, times: usize) {
-        lock(&self.shared.faults).add(requests, fault.into(), times);
-    }
-
-    /// Lets the next request that matches fail with this HTTP status code.
-    pub fn fail_next(&self, requests: RequestMatch, code: u16) {
-        let status = Status::new(code, "the server was told to fail this request");
-        self.inject(requests, status, 1);
-    }
-
-    /// Takes back all faults that have not happened yet.
-    pub fn clear_faults(&self) {
-        lock(&self.shared.faults).clear();
-    }
-
-    /// The requests so far, oldest first; of more than 100 000 the last ones.
-    #[must_use]
-    pub fn requests(&self) -> Vec<RequestRecord> {
-        lock(&self.shared.requests).all()
-    }
-
-    /// Forgets the requests so far.
-    pub fn clear_requests(&self) {
-        lock(&self.shared.requests).clear();
+    fn service(&self) -> Service {
+        Service { world: self.world.clone(), address: self.address, token: self.token.clone() }
     }
 
     /// Closes all connections at once without an answer, as a network that fails. New ones are taken.
@@ -263,8 +151,8 @@ impl ApiServer {
         if lock(&self.listening).is_some() {
             return Ok(());
         }
-        let listener = listen::bind(self.shared.address).await?;
-        let listening = Listening::start(listener, Arc::clone(&self.shared));
+        let listener = listen::bind(self.address).await?;
+        let listening = Listening::start(listener, self.service());
         let late = lock(&self.listening).replace(listening);
         drop(late);
         Ok(())
@@ -278,7 +166,7 @@ impl ApiServer {
     pub async fn stop(self) {
         let listening = lock(&self.listening).take();
         if let Some(listening) = listening {
-            self.shared.close_watches();
+            self.world.close_watches();
             listening.stop().await;
         }
     }

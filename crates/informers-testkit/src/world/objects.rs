@@ -1,4 +1,4 @@
-//! Calls that a test makes on the server without HTTP.
+//! Calls that a test makes without a client.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -6,14 +6,14 @@ use std::time::SystemTime;
 use informers_core::ResourceType;
 use serde_json::Value;
 
-use super::ApiServer;
+use super::World;
 use crate::Status;
 use crate::store::{DeleteOptions, Deleted, Patch, ResourceDef, Stored, Target, WriteOptions};
 
 /// Where an object without a namespace goes.
 const DEFAULT_NAMESPACE: &str = "default";
 
-impl ApiServer {
+impl World {
     /// Creates an object; its resource follows from its `apiVersion` and `kind`, and without a namespace it
     /// goes to `default`. Gives it as it was stored.
     ///
@@ -26,7 +26,7 @@ impl ApiServer {
     pub fn create(&self, object: Value) -> Result<Value, Status> {
         let target = self.target_of(&object)?;
         let options = WriteOptions { now: SystemTime::now(), dry_run: false, keep_status: true };
-        let stored = self.shared.write(|store| store.create(&target, object, options))?;
+        let stored = self.write(|store| store.create(&target, object, options))?;
         Ok(stored.typed(&target.def, &target.version))
     }
 
@@ -37,7 +37,7 @@ impl ApiServer {
     /// As a client is answered: it does not exist (404), it was changed meanwhile (409)…
     pub fn update(&self, mut object: Value) -> Result<Value, Status> {
         let target = self.target_of(&object)?;
-        self.write(|store, options| {
+        self.write_as_owner(|store, options| {
             if object["metadata"]["resourceVersion"].is_null()
                 && let Some(found) = store.get(&target.def, &target.namespace, &target.name)
             {
@@ -80,7 +80,8 @@ impl ApiServer {
     }
 
     fn patch_target(&self, target: &Target, patch: Value) -> Result<Value, Status> {
-        let stored = self.write(|store, options| store.patch(target, &Patch::Merge(patch), options))?;
+        let stored =
+            self.write_as_owner(|store, options| store.patch(target, &Patch::Merge(patch), options))?;
         Ok(stored.typed(&target.def, &target.version))
     }
 
@@ -96,7 +97,7 @@ impl ApiServer {
     ) -> Result<Value, Status> {
         let target = self.target(resource, namespace, name)?;
         let options = DeleteOptions { now: SystemTime::now(), uid: None, version: None, dry_run: false };
-        let deleted = self.shared.write(|store| store.delete(&target, &options))?;
+        let deleted = self.write(|store| store.delete(&target, &options))?;
         let (Deleted::Gone(object) | Deleted::Object(object)) = deleted;
         Ok(object.typed(&target.def, &target.version))
     }
@@ -105,7 +106,7 @@ impl ApiServer {
     #[must_use]
     pub fn get(&self, resource: &ResourceType, namespace: Option<&str>, name: &str) -> Option<Value> {
         let target = self.target(resource, namespace, name).ok()?;
-        let found = self.shared.with_store(|store| store.get(&target.def, &target.namespace, name))?;
+        let found = self.read(|store| store.get(&target.def, &target.namespace, name))?;
         Some(found.typed(&target.def, &target.version))
     }
 
@@ -115,7 +116,7 @@ impl ApiServer {
         let Ok(target) = self.target(resource, namespace, "") else {
             return Vec::new();
         };
-        let objects = self.shared.with_store(|store| store.objects(&target.def));
+        let objects = self.read(|store| store.objects(&target.def));
         objects
             .iter()
             .filter(|object| namespace.is_none_or(|namespace| object.namespace() == namespace))
@@ -123,19 +124,18 @@ impl ApiServer {
             .collect()
     }
 
-    fn write(
+    fn write_as_owner(
         &self,
         change: impl FnOnce(&mut crate::store::Store, WriteOptions) -> Result<Arc<Stored>, Status>,
     ) -> Result<Arc<Stored>, Status> {
         let options = WriteOptions { now: SystemTime::now(), dry_run: false, keep_status: true };
-        self.shared.write(|store| change(store, options))
+        self.write(|store| change(store, options))
     }
 
     fn target(&self, resource: &ResourceType, namespace: Option<&str>, name: &str) -> Result<Target, Status> {
         let (group, version, plural) = (resource.group(), resource.version(), resource.plural());
         let def = self
-            .shared
-            .with_store(|store| store.resource(group, version, plural))
+            .read(|store| store.resource(group, version, plural))
             .ok_or_else(|| Status::new(404, format!("this server does not serve the resource {resource}")))?;
         let namespace = namespace.filter(|_| def.is_namespaced()).unwrap_or_default().to_owned();
         Ok(Target { def, version: version.to_owned(), namespace, name: name.to_owned(), status: false })
@@ -145,10 +145,8 @@ impl ApiServer {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
         let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
-        let def: Arc<ResourceDef> = self
-            .shared
-            .with_store(|store| store.resource_of_kind(group, version, &kind))
-            .ok_or_else(|| {
+        let def: Arc<ResourceDef> =
+            self.read(|store| store.resource_of_kind(group, version, &kind)).ok_or_else(|| {
                 Status::new(404, format!("this server serves no kind {kind:?} in apiVersion {api_version:?}"))
             })?;
         let metadata = &object["metadata"];
