@@ -9,8 +9,8 @@ use informers_core::{Entry, ObjectKey};
 
 use crate::blocks::Snapshot;
 use crate::definition::{AnyDefinition, Definition, State};
-use crate::error::NeverFilled;
-use crate::postings::Postings;
+use crate::error::{IndexError, NeverFilled};
+use crate::postings::{AnyPostings, Postings};
 use crate::shared::{Inner, Shared};
 
 /// A handle of one index: which entries have a value.
@@ -48,6 +48,14 @@ pub struct PendingIndex<T> {
     shared: Arc<Shared<T>>,
     /// None once it was handed to the writer.
     definition: Option<Arc<dyn AnyDefinition<T>>>,
+}
+
+/// Postings that are not in the store yet.
+pub(crate) struct Built<T> {
+    pub(crate) postings: Box<dyn AnyPostings<T>>,
+    pub(crate) errors: Vec<IndexError>,
+    /// The state of the store that they belong to.
+    pub(crate) changes: u64,
 }
 
 impl<T, V> Index<T, V>
@@ -227,6 +235,20 @@ impl<T: Send + Sync + 'static> PendingIndex<T> {
 
     pub(crate) fn belongs_to(&self, shared: &Arc<Shared<T>>) -> bool {
         Arc::ptr_eq(&self.shared, shared)
+    }
+
+    /// Builds the postings of what the store holds now. Runs the index function.
+    pub(crate) fn build(&self) -> Built<T> {
+        let (entries, changes) = {
+            let inner = self.shared.read();
+            (inner.primary.entries().snapshot(), inner.primary.changes())
+        };
+        let mut errors = Vec::new();
+        let postings = match &self.definition {
+            Some(definition) => definition.build(&entries, &mut errors),
+            None => Box::new(Postings::<T, ()>::with_capacity(0)),
+        };
+        Built { postings, errors, changes }
     }
 
     pub(crate) fn take(mut self) -> Option<Arc<dyn AnyDefinition<T>>> {

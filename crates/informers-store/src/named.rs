@@ -82,6 +82,14 @@ impl<T: Send + Sync + 'static> Store<T> {
         self.shared().read().names.keys().map(|name| name.to_string()).collect()
     }
 
+    /// Whether an entry, stored or not, would be found under `value` in the index `name`.
+    pub(crate) fn has_index_value(&self, name: &str, entry: &Entry<T>, value: &str) -> bool {
+        let mut values = Vec::new();
+        self.named(name).is_ok_and(|definition| {
+            definition.values(entry, &mut values).is_ok() && values.iter().any(|own| own == value)
+        })
+    }
+
     fn named(&self, name: &str) -> Result<Arc<Definition<T, String>>, Error> {
         find(&self.shared().read(), name).map(Arc::clone)
     }

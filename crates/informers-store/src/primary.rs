@@ -17,6 +17,7 @@ struct Slot<T> {
 pub(crate) struct Primary<T> {
     table: HashTable<Slot<T>>,
     entries: Blocks<T>,
+    changes: u64,
 }
 
 /// What a removal did: `at` was freed, and the last entry, if it was another one, moved there.
@@ -32,11 +33,21 @@ pub(crate) fn spread(hash: u32) -> u64 {
 
 impl<T> Primary<T> {
     pub(crate) fn with_capacity(entries: usize) -> Self {
-        Self { table: HashTable::with_capacity(entries), entries: Blocks::with_capacity(entries) }
+        Self { table: HashTable::with_capacity(entries), entries: Blocks::with_capacity(entries), changes: 0 }
     }
 
     pub(crate) fn entries(&self) -> &Blocks<T> {
         &self.entries
+    }
+
+    /// Another number after every change.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Goes on with the numbers of the content that this one replaces.
+    pub(crate) fn count_changes_from(&mut self, old: &Self) {
+        self.changes = old.changes + 1;
     }
 
     pub(crate) fn get(&self, hash: u32, key: &str) -> Option<&Entry<T>> {
@@ -45,6 +56,7 @@ impl<T> Primary<T> {
 
     /// Gives the place of the entry and what was there before.
     pub(crate) fn insert(&mut self, hash: u32, entry: Entry<T>) -> (u32, Option<Entry<T>>) {
+        self.changes += 1;
         let key = entry.key().as_str();
         if let Some(slot) = self.table.find_mut(spread(hash), |slot| slot.is(hash, key)) {
             let old = std::mem::replace(&mut slot.entry, entry.clone());
@@ -66,6 +78,7 @@ impl<T> Primary<T> {
     ) -> Option<Removed<T>> {
         let found = self.table.find_entry(spread(hash), |slot| slot.is(hash, key)).ok()?;
         let (Slot { entry, at, .. }, _) = found.remove();
+        self.changes += 1;
         self.entries.swap_remove(at as usize);
         if (at as usize) < self.entries.len() {
             let moved = self.entries.get(at as usize).key().as_str();

@@ -9,7 +9,7 @@ use hashbrown::DefaultHashBuilder;
 use informers_core::ResourceVersion;
 
 use crate::definition::Definition;
-use crate::error::IndexErrors;
+use crate::error::{IndexError, IndexErrors};
 use crate::postings::AnyPostings;
 use crate::primary::Primary;
 
@@ -59,6 +59,12 @@ impl<T> Shared<T> {
     pub(crate) fn hash(&self, key: &str) -> u32 {
         let hash = self.hasher.hash_one(key);
         (hash ^ (hash >> 32)) as u32
+    }
+
+    pub(crate) fn report(&self, errors: Vec<IndexError>) {
+        if !errors.is_empty() {
+            self.index_errors().extend(errors);
+        }
     }
 
     pub(crate) fn index_errors(&self) -> std::sync::MutexGuard<'_, IndexErrors> {

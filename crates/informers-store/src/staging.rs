@@ -8,6 +8,7 @@ use informers_core::Entry;
 use crate::definition::{AnyDefinition, Definition};
 use crate::error::IndexError;
 use crate::postings::{AnyPostings, Postings, Staged};
+use crate::writer::Write;
 
 /// The values of one index for the entries of one batch, in order.
 pub(crate) struct Staging<T, V> {
@@ -102,6 +103,14 @@ impl<T: Send + Sync + 'static> Stager<T> {
     pub(crate) fn stage(&mut self, entry: &Entry<T>) {
         for area in &mut self.areas {
             self.errors.extend(area.stage(entry));
+        }
+    }
+
+    pub(crate) fn stage_all(&mut self, writes: &[Write<T>]) {
+        for write in writes {
+            if let Write::Insert(entry) = write {
+                self.stage(entry);
+            }
         }
     }
 

@@ -4,12 +4,14 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
+use hashbrown::HashSet;
 use informers_core::{Entry, ObjectKey, ResourceVersion};
 
-use crate::definition::State;
+use crate::definition::{AnyDefinition, State};
 use crate::error::{IndexError, IndexErrors};
-use crate::index::PendingIndex;
+use crate::index::{Built, PendingIndex};
 use crate::parity::Parity;
+use crate::postings::AnyPostings;
 use crate::primary::Primary;
 use crate::shared::{Inner, Shared};
 use crate::staging::Stager;
@@ -41,14 +43,21 @@ pub struct StoreWriter<T> {
     parity: Parity,
 }
 
+/// From this many writes on, a replacement of a scope builds new content beside the old one instead of
+/// making readers wait.
+const REBUILD: usize = 1000;
+
 /// One write of a batch.
 #[derive(Debug)]
 #[allow(clippy::exhaustive_enums, reason = "a map has no other writes")]
 pub enum Write<T> {
     /// Puts an entry under its key.
     Insert(Entry<T>),
-    /// Removes what is under the key.
+    /// Removes what is under the key. The version of the store stays.
     Remove(ObjectKey),
+    /// Removes what is under the key of this entry, which is the object's final state: the version of the
+    /// store follows it, even if nothing was there (client-go's `DeleteWithObject`).
+    RemoveAs(Entry<T>),
 }
 
 impl<T> Write<T> {
@@ -56,19 +65,10 @@ impl<T> Write<T> {
     #[must_use]
     pub fn key(&self) -> &ObjectKey {
         match self {
-            Self::Insert(entry) => entry.key(),
+            Self::Insert(entry) | Self::RemoveAs(entry) => entry.key(),
             Self::Remove(key) => key,
         }
     }
-}
-
-/// What a batch does to the version of the store.
-#[derive(Clone, Copy)]
-pub(crate) enum Version<'a> {
-    /// It follows every inserted entry.
-    Follow,
-    /// It follows this one only.
-    FollowThis(&'a ResourceVersion),
 }
 
 impl<T: Send + Sync + 'static> StoreWriter<T> {
@@ -98,27 +98,56 @@ impl<T: Send + Sync + 'static> StoreWriter<T> {
 
     /// Puts an entry under its key, and gives what was there.
     pub fn insert(&mut self, entry: Entry<T>) -> Option<Entry<T>> {
-        self.commit_one(Write::Insert(entry), Version::Follow)
+        let hash = self.shared.hash(entry.key().as_str());
+        self.stager.stage(&entry);
+        let old = insert(&mut self.shared.write(), &mut self.stager, hash, entry, self.parity);
+        self.finish();
+        old
     }
 
     /// Removes what is under a key, and gives it. The version of the store stays.
     pub fn remove(&mut self, key: &str) -> Option<Entry<T>> {
         let hash = self.shared.hash(key);
-        let removed = {
-            let mut inner = self.shared.write();
-            let removed = inner.primary.remove(hash, key, |key| self.shared.hash(key))?;
-            self.stager.remove(&mut inner.indexes, removed.at);
-            removed
-        };
+        let old = remove(&self.shared, &mut self.shared.write(), &mut self.stager, hash, key);
         self.finish();
-        Some(removed.entry)
+        old
     }
 
     /// Makes several writes visible at once, in this order, and gives what each of them found.
     ///
-    /// Readers wait while it runs, some 0.2 µs per write; for the whole content use [`replace`](Self::replace).
+    /// Readers wait while it runs; for the whole content use [`replace`](Self::replace).
     pub fn apply(&mut self, writes: Vec<Write<T>>) -> Vec<Option<Entry<T>>> {
-        self.commit(writes, Version::Follow)
+        self.stager.stage_all(&writes);
+        let old = commit(&self.shared, &mut self.stager, writes, None, self.parity);
+        self.finish();
+        old
+    }
+
+    /// Makes writes visible at once, and sets the version of the store to this one.
+    pub(crate) fn apply_as(&mut self, writes: Vec<Write<T>>, version: ResourceVersion) {
+        if writes.len() >= REBUILD {
+            return self.replace(self.after(writes), version);
+        }
+        self.stager.stage_all(&writes);
+        let old = commit(&self.shared, &mut self.stager, writes, Some(version), self.parity);
+        drop(old);
+        self.finish();
+    }
+
+    /// What the store would hold after these writes, each to another key.
+    fn after(&self, writes: Vec<Write<T>>) -> Vec<Entry<T>> {
+        let keys: HashSet<ObjectKey> = writes.iter().map(|write| write.key().clone()).collect();
+        let mut entries = Vec::new();
+        self.reader().visit(|entry| {
+            if !keys.contains(entry.key()) {
+                entries.push(entry.clone());
+            }
+        });
+        entries.extend(writes.into_iter().filter_map(|write| match write {
+            Write::Insert(entry) => Some(entry),
+            Write::Remove(_) | Write::RemoveAs(_) => None,
+        }));
+        entries
     }
 
     /// Puts these entries in the place of everything, as one change, and sets the version of the store.
@@ -126,25 +155,9 @@ impl<T: Send + Sync + 'static> StoreWriter<T> {
     ///
     /// The new content is built beside the old one, so readers are not held up.
     pub fn replace(&mut self, entries: Vec<Entry<T>>, version: ResourceVersion) {
-        let mut primary = Primary::with_capacity(entries.len());
-        for entry in entries {
-            primary.insert(self.shared.hash(entry.key().as_str()), entry);
-        }
-        let content = primary.entries().snapshot();
-        let mut errors = Vec::new();
-        let definitions = &self.stager.definitions;
-        let indexes = definitions.iter().map(|definition| definition.build(&content, &mut errors)).collect();
-        drop(content);
-        let old = {
-            let mut inner = self.shared.write();
-            inner.version = version;
-            (
-                std::mem::replace(&mut inner.primary, primary),
-                std::mem::replace::<Vec<_>>(&mut inner.indexes, indexes),
-            )
-        };
-        drop(old);
-        self.report(errors);
+        let mut content = Content::build(&self.shared, &self.stager.definitions, entries);
+        content.exchange(&self.shared, version);
+        self.shared.report(content.errors);
     }
 
     /// Sets the version up to which the store is known to be complete, as a bookmark does.
@@ -161,19 +174,8 @@ impl<T: Send + Sync + 'static> StoreWriter<T> {
         if !pending.belongs_to(&self.shared) {
             return Err(pending);
         }
-        let Some(definition) = pending.take() else { return Ok(()) };
-        let content = self.shared.read().primary.entries().snapshot();
-        let mut errors = Vec::new();
-        let postings = definition.build(&content, &mut errors);
-        {
-            let mut inner = self.shared.write();
-            definition.filled_as(inner.indexes.len());
-            inner.indexes.push(postings);
-        }
-        definition.announce(State::Filled);
-        self.stager.add(definition);
-        self.report(errors);
-        Ok(())
+        let built = pending.build();
+        self.install_built(pending, built)
     }
 
     /// What index functions failed to do.
@@ -182,95 +184,138 @@ impl<T: Send + Sync + 'static> StoreWriter<T> {
         self.shared.index_errors().clone()
     }
 
-    pub(crate) fn commit(&mut self, writes: Vec<Write<T>>, version: Version<'_>) -> Vec<Option<Entry<T>>> {
-        let mut hashes = Vec::with_capacity(writes.len());
-        for write in &writes {
-            hashes.push(self.prepare(write));
+    pub(crate) fn definitions(&self) -> &[Arc<dyn AnyDefinition<T>>] {
+        &self.stager.definitions
+    }
+
+    /// Commits what was staged elsewhere, for these very definitions.
+    pub(crate) fn commit_staged(
+        &mut self,
+        stager: &mut Stager<T>,
+        writes: Vec<Write<T>>,
+    ) -> Vec<Option<Entry<T>>> {
+        commit(&self.shared, stager, writes, None, self.parity)
+    }
+
+    pub(crate) fn insert_staged(&mut self, stager: &mut Stager<T>, entry: Entry<T>) -> Option<Entry<T>> {
+        let hash = self.shared.hash(entry.key().as_str());
+        insert(&mut self.shared.write(), stager, hash, entry, self.parity)
+    }
+
+    /// Installs what was built without the turn to write, unless something was written since.
+    pub(crate) fn install_built(
+        &mut self,
+        pending: PendingIndex<T>,
+        built: Built<T>,
+    ) -> Result<(), PendingIndex<T>> {
+        if self.shared.read().primary.changes() != built.changes {
+            return Err(pending);
         }
-        let mut old = Vec::with_capacity(writes.len());
+        let Some(definition) = pending.take() else { return Ok(()) };
         {
             let mut inner = self.shared.write();
-            for (write, hash) in writes.into_iter().zip(hashes) {
-                old.push(write_one(
-                    &self.shared,
-                    &mut inner,
-                    &mut self.stager,
-                    hash,
-                    write,
-                    version,
-                    self.parity,
-                ));
-            }
-            follow_given(&mut inner, version, self.parity);
+            definition.filled_as(inner.indexes.len());
+            inner.indexes.push(built.postings);
         }
-        self.finish();
-        old
-    }
-
-    pub(crate) fn commit_one(&mut self, write: Write<T>, version: Version<'_>) -> Option<Entry<T>> {
-        let hash = self.prepare(&write);
-        let old = {
-            let mut inner = self.shared.write();
-            let old =
-                write_one(&self.shared, &mut inner, &mut self.stager, hash, write, version, self.parity);
-            follow_given(&mut inner, version, self.parity);
-            old
-        };
-        self.finish();
-        old
-    }
-
-    /// Everything that can be done without the lock.
-    fn prepare(&mut self, write: &Write<T>) -> u32 {
-        if let Write::Insert(entry) = write {
-            self.stager.stage(entry);
-        }
-        self.shared.hash(write.key().as_str())
+        definition.announce(State::Filled);
+        self.stager.add(definition);
+        self.shared.report(built.errors);
+        Ok(())
     }
 
     fn finish(&mut self) {
         let errors = self.stager.finish();
-        self.report(errors);
-    }
-
-    fn report(&self, errors: Vec<IndexError>) {
-        if !errors.is_empty() {
-            self.shared.index_errors().extend(errors);
-        }
+        self.shared.report(errors);
     }
 }
 
-fn write_one<T: Send + Sync + 'static>(
+/// New content of a store, built without its lock.
+pub(crate) struct Content<T> {
+    primary: Primary<T>,
+    indexes: Vec<Box<dyn AnyPostings<T>>>,
+    pub(crate) errors: Vec<IndexError>,
+}
+
+impl<T: Send + Sync + 'static> Content<T> {
+    pub(crate) fn build(
+        shared: &Shared<T>,
+        definitions: &[Arc<dyn AnyDefinition<T>>],
+        entries: Vec<Entry<T>>,
+    ) -> Self {
+        let mut primary = Primary::with_capacity(entries.len());
+        for entry in entries {
+            primary.insert(shared.hash(entry.key().as_str()), entry);
+        }
+        let all = primary.entries().snapshot();
+        let mut errors = Vec::new();
+        let indexes = definitions.iter().map(|definition| definition.build(&all, &mut errors)).collect();
+        Self { primary, indexes, errors }
+    }
+
+    /// Afterwards this is the old content, to be dropped without the lock.
+    pub(crate) fn exchange(&mut self, shared: &Shared<T>, version: ResourceVersion) {
+        let mut inner = shared.write();
+        inner.version = version;
+        self.primary.count_changes_from(&inner.primary);
+        std::mem::swap(&mut inner.primary, &mut self.primary);
+        std::mem::swap(&mut inner.indexes, &mut self.indexes);
+    }
+}
+
+/// The old entries are kept until the lock is released, so that no object is dropped under it.
+fn commit<T: Send + Sync + 'static>(
+    shared: &Shared<T>,
+    stager: &mut Stager<T>,
+    writes: Vec<Write<T>>,
+    version: Option<ResourceVersion>,
+    parity: Parity,
+) -> Vec<Option<Entry<T>>> {
+    let hashes: Vec<_> = writes.iter().map(|write| shared.hash(write.key().as_str())).collect();
+    let mut old = Vec::with_capacity(writes.len());
+    let mut final_states = Vec::new();
+    let mut inner = shared.write();
+    for (write, hash) in writes.into_iter().zip(hashes) {
+        old.push(match write {
+            Write::Insert(entry) => insert(&mut inner, stager, hash, entry, parity),
+            Write::Remove(key) => remove(shared, &mut inner, stager, hash, key.as_str()),
+            Write::RemoveAs(entry) => {
+                follow(&mut inner.version, entry.version(), parity);
+                let old = remove(shared, &mut inner, stager, hash, entry.key().as_str());
+                final_states.push(entry);
+                old
+            }
+        });
+    }
+    if let Some(version) = version {
+        inner.version = version;
+    }
+    drop(inner);
+    old
+}
+
+fn insert<T: Send + Sync + 'static>(
+    inner: &mut Inner<T>,
+    stager: &mut Stager<T>,
+    hash: u32,
+    entry: Entry<T>,
+    parity: Parity,
+) -> Option<Entry<T>> {
+    follow(&mut inner.version, entry.version(), parity);
+    let (at, old) = inner.primary.insert(hash, entry.clone());
+    stager.put(&mut inner.indexes, at, &entry);
+    old
+}
+
+fn remove<T: Send + Sync + 'static>(
     shared: &Shared<T>,
     inner: &mut Inner<T>,
     stager: &mut Stager<T>,
     hash: u32,
-    write: Write<T>,
-    version: Version<'_>,
-    parity: Parity,
+    key: &str,
 ) -> Option<Entry<T>> {
-    match write {
-        Write::Insert(entry) => {
-            if matches!(version, Version::Follow) {
-                follow(&mut inner.version, entry.version(), parity);
-            }
-            // The table's clone keeps the entry alive for the indexes.
-            let (at, old) = inner.primary.insert(hash, entry.clone());
-            stager.put(&mut inner.indexes, at, &entry);
-            old
-        }
-        Write::Remove(key) => {
-            let removed = inner.primary.remove(hash, key.as_str(), |key| shared.hash(key))?;
-            stager.remove(&mut inner.indexes, removed.at);
-            Some(removed.entry)
-        }
-    }
-}
-
-fn follow_given<T>(inner: &mut Inner<T>, version: Version<'_>, parity: Parity) {
-    if let Version::FollowThis(version) = version {
-        follow(&mut inner.version, version, parity);
-    }
+    let removed = inner.primary.remove(hash, key, |key| shared.hash(key))?;
+    stager.remove(&mut inner.indexes, removed.at);
+    Some(removed.entry)
 }
 
 fn follow(own: &mut ResourceVersion, new: &ResourceVersion, parity: Parity) {

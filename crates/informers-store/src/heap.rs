@@ -1,0 +1,225 @@
+//! A queue by priority, with keys.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hashbrown::HashMap;
+use informers_core::{Entry, ObjectKey};
+use tokio::sync::Notify;
+
+use crate::error::Error;
+
+/// A queue of entries by priority, one per key (client-go's `cache.Heap`).
+///
+/// The least priority comes out first, and of equal ones the one that went in first. Priorities are computed
+/// when an entry is added, without a lock. Any number of tasks may add and pop.
+///
+/// ```
+/// use informers_core::{Entry, ObjectKey};
+/// use informers_store::Heap;
+///
+/// let heap = Heap::new(|entry: &Entry<u32>| *entry.object());
+/// let entry = |name: &str, n| Entry::keyed(ObjectKey::cluster(name), n);
+/// heap.add_all(vec![entry("a", 3), entry("b", 1), entry("c", 2)]).unwrap();
+/// heap.add(entry("a", 0)).unwrap();
+/// let popped: Vec<_> = std::iter::from_fn(|| heap.try_pop()).map(|entry| *entry).collect();
+/// assert_eq!(popped, [0, 1, 2]);
+/// ```
+pub struct Heap<T, P> {
+    priority: Box<dyn Fn(&Entry<T>) -> P + Send + Sync>,
+    state: Mutex<State<T, P>>,
+    /// One permit or one woken task per addition; every pop looks before it waits.
+    added: Notify,
+}
+
+struct State<T, P> {
+    items: HashMap<ObjectKey, Item<T, P>>,
+    order: BTreeMap<(P, u64), ObjectKey>,
+    next: u64,
+    closed: bool,
+}
+
+struct Item<T, P> {
+    entry: Entry<T>,
+    rank: (P, u64),
+}
+
+impl<T, P: Ord + Clone> Heap<T, P> {
+    /// An empty heap; `priority` says which entry comes first: the one for which it is least.
+    pub fn new(priority: impl Fn(&Entry<T>) -> P + Send + Sync + 'static) -> Self {
+        let state = State { items: HashMap::new(), order: BTreeMap::new(), next: 0, closed: false };
+        Self { priority: Box::new(priority), state: Mutex::new(state), added: Notify::new() }
+    }
+
+    /// Adds an entry, or puts it in the place of the one with its key, which is given back.
+    ///
+    /// # Errors
+    /// If the heap is closed.
+    pub fn add(&self, entry: Entry<T>) -> Result<Option<Entry<T>>, Error> {
+        let priority = (self.priority)(&entry);
+        let old = self.state().open()?.put(priority, entry);
+        self.added.notify_one();
+        Ok(old)
+    }
+
+    /// Adds several entries at once.
+    ///
+    /// # Errors
+    /// If the heap is closed.
+    pub fn add_all(&self, entries: Vec<Entry<T>>) -> Result<(), Error> {
+        let entries: Vec<_> = entries.into_iter().map(|entry| ((self.priority)(&entry), entry)).collect();
+        let count = entries.len();
+        let mut old = Vec::new();
+        {
+            let mut state = self.state();
+            let state = state.open()?;
+            old.extend(entries.into_iter().map(|(priority, entry)| state.put(priority, entry)));
+        }
+        (0..count).for_each(|_| self.added.notify_one());
+        Ok(())
+    }
+
+    /// Adds an entry unless there is one with its key. Says whether it was added.
+    ///
+    /// # Errors
+    /// If the heap is closed.
+    pub fn add_if_absent(&self, entry: Entry<T>) -> Result<bool, Error> {
+        let priority = (self.priority)(&entry);
+        {
+            let mut state = self.state();
+            let state = state.open()?;
+            if state.items.contains_key(entry.key()) {
+                return Ok(false);
+            }
+            state.put(priority, entry);
+        }
+        self.added.notify_one();
+        Ok(true)
+    }
+
+    /// Takes the entry of a key out.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn delete(&self, key: &ObjectKey) -> Result<Entry<T>, Error> {
+        let mut state = self.state();
+        let item = state.items.remove(key).ok_or_else(|| Error::NotInHeap { key: key.clone() })?;
+        state.order.remove(&item.rank);
+        Ok(item.entry)
+    }
+
+    /// Takes the first entry out, if there is one.
+    pub fn try_pop(&self) -> Option<Entry<T>> {
+        self.state().pop()
+    }
+
+    /// Takes the first entry out, and waits for one if there is none.
+    ///
+    /// # Errors
+    /// If the heap is closed and empty.
+    ///
+    /// # Cancel safety
+    /// Dropping the future takes nothing out.
+    pub async fn pop(&self) -> Result<Entry<T>, Error> {
+        loop {
+            let mut added = pin!(self.added.notified());
+            // From here on no addition is missed.
+            added.as_mut().enable();
+            {
+                let mut state = self.state();
+                if let Some(entry) = state.pop() {
+                    return Ok(entry);
+                }
+                state.open()?;
+            }
+            added.await;
+        }
+    }
+
+    /// Takes no more entries. Those that are in can be popped; after that every pop fails.
+    pub fn close(&self) {
+        self.state().closed = true;
+        self.added.notify_waiters();
+    }
+
+    /// Whether it was closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.state().closed
+    }
+
+    /// The entry of a key.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<Entry<T>> {
+        self.state().items.get(key).map(|item| item.entry.clone())
+    }
+
+    /// All entries, in the order in which they would come out.
+    #[must_use]
+    pub fn list(&self) -> Vec<Entry<T>> {
+        let state = self.state();
+        state.order.values().filter_map(|key| state.items.get(key)).map(|item| item.entry.clone()).collect()
+    }
+
+    /// The keys of all entries, in the order in which they would come out.
+    #[must_use]
+    pub fn keys(&self) -> Vec<ObjectKey> {
+        self.state().order.values().cloned().collect()
+    }
+
+    /// How many entries there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.state().items.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<T, P>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T, P: Ord + Clone> State<T, P> {
+    fn open(&mut self) -> Result<&mut Self, Error> {
+        if self.closed { Err(Error::HeapClosed) } else { Ok(self) }
+    }
+
+    /// An entry that takes another one's place keeps its turn among equal priorities.
+    fn put(&mut self, priority: P, entry: Entry<T>) -> Option<Entry<T>> {
+        let key = entry.key().clone();
+        let old = self.items.remove(&key);
+        let turn = match &old {
+            Some(item) => {
+                self.order.remove(&item.rank);
+                item.rank.1
+            }
+            None => {
+                self.next += 1;
+                self.next
+            }
+        };
+        let rank = (priority, turn);
+        self.order.insert(rank.clone(), key.clone());
+        self.items.insert(key, Item { entry, rank });
+        old.map(|item| item.entry)
+    }
+
+    fn pop(&mut self) -> Option<Entry<T>> {
+        let (_, key) = self.order.pop_first()?;
+        self.items.remove(&key).map(|item| item.entry)
+    }
+}
+
+impl<T, P: Ord + Clone> fmt::Debug for Heap<T, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state();
+        f.debug_struct("Heap").field("len", &state.items.len()).field("closed", &state.closed).finish()
+    }
+}
