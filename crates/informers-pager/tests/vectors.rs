@@ -3,6 +3,8 @@
 //! The traces come from the folder in `INFORMERS_VECTORS`, else from the workspace's neighbour, else from the
 //! few that are committed here.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -282,7 +284,6 @@ async fn vectors_of_client_go_are_replayed() {
         assert_eq!(files.len(), expected, "another number of traces than is committed");
     }
     let report = format!("vectors pager: replayed {}, skipped 0 of {}\n", files.len(), files.len());
-    eprint!("{report}");
     let target = workspace().join("target");
     std::fs::create_dir_all(&target).unwrap();
     let mut log =

@@ -16,7 +16,10 @@ use std::time::{Duration, Instant};
 /// assert_eq!(gentle.cap, Duration::from_secs(30));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[allow(clippy::exhaustive_structs, reason = "the parameters of client-go's wait.Backoff, for struct updates")]
+#[allow(
+    clippy::exhaustive_structs,
+    reason = "the parameters of client-go's wait.Backoff, for struct updates"
+)]
 pub struct Backoff {
     /// The first pause. Default 800 ms.
     pub init: Duration,
@@ -101,18 +104,19 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_the_cap() {
-        let (mut delays, mut rng, now) = (Delays::new(without_jitter()), fastrand::Rng::with_seed(1), Instant::now());
+        let (mut delays, mut rng, now) =
+            (Delays::new(without_jitter()), fastrand::Rng::with_seed(1), Instant::now());
         let pauses: Vec<_> = (0..8).map(|_| delays.next(now, &mut rng).as_millis()).collect();
         assert_eq!(pauses, [800, 1600, 3200, 6400, 12800, 25600, 30000, 30000]);
     }
 
     #[test]
     fn the_reset_is_periodic() {
-        let (mut delays, mut rng, start) = (Delays::new(without_jitter()), fastrand::Rng::with_seed(1), Instant::now());
+        let (mut delays, mut rng, start) =
+            (Delays::new(without_jitter()), fastrand::Rng::with_seed(1), Instant::now());
         delays.started(start);
-        let pauses: Vec<_> = (0..9)
-            .map(|k| delays.next(start + Duration::from_secs(20 * k), &mut rng).as_millis())
-            .collect();
+        let pauses: Vec<_> =
+            (0..9).map(|k| delays.next(start + Duration::from_secs(20 * k), &mut rng).as_millis()).collect();
         assert_eq!(pauses, [800, 1600, 3200, 6400, 12800, 25600, 30000, 800, 1600]);
     }
 

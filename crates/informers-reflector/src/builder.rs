@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use informers_core::{Error, ListWatch, Metrics, NoMetrics, Scope, Sink, SinkError, Undecodable};
 
-use crate::driver::Reflector;
+use crate::driver::{Observer, Reflector, Resyncs};
 use crate::hooks::Hooks;
 use crate::machine::{Memory, Rules};
 use crate::{Backoff, Parity, ResyncSchedule};
@@ -221,17 +221,12 @@ impl<T: Send + Sync + 'static> ReflectorBuilder<T> {
         let rng = self.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
         let mut rules = self.rules;
         rules.streaming_list &= self.list_watch.supports_streaming_list();
-        Reflector::new(
-            self.name.unwrap_or_else(|| self.list_watch.description().into()),
-            self.list_watch,
-            self.sink,
-            self.scope,
-            Memory::new(rules, self.backoff, rng),
-            self.resync,
-            self.metrics,
-            self.hooks,
-            self.consistency_check,
-        )
+        let name = self.name.unwrap_or_else(|| self.list_watch.description().into());
+        let memory = Memory::new(rules, self.backoff, rng);
+        let resyncs = Resyncs::new(self.resync, &memory);
+        let observer = Observer::new(name, self.metrics, self.hooks);
+        let check = self.consistency_check;
+        Reflector::new(self.list_watch, self.sink, self.scope, memory, resyncs, observer, check)
     }
 }
 

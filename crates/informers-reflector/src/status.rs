@@ -77,7 +77,9 @@ impl Phase {
     #[must_use]
     pub fn until(&self) -> Option<Instant> {
         match self {
-            Self::Waiting { until, .. } | Self::Forbidden { until, .. } | Self::Gone { until, .. } => Some(*until),
+            Self::Waiting { until, .. } | Self::Forbidden { until, .. } | Self::Gone { until, .. } => {
+                Some(*until)
+            }
             _ => None,
         }
     }

@@ -1,46 +1,92 @@
 //! What a reflector decides, without IO, clock or task.
+//!
+//! Each phase is a type of its own, and what ends a phase consumes it and gives the [`Next`] one:
+//!
+//! ```text
+//!            ┌────────────── Waiting ◄───────────────┐ (any failure)
+//!            ▼                  ▲ │                  │
+//!  Streaming ──► Watching ──► Opening ──► Watching ──┤
+//!     │ refused         ▲                            │
+//!     ▼                 │                            │
+//!  Listing ──► Opening ─┘                            └─► Streaming or Listing (version expired)
+//! ```
+//!
+//! What outlives a phase is in [`Memory`]. The driver tells what happened and when; the machine never sees
+//! an object.
 
-use std::time::Duration;
+mod denial;
+mod internal_errors;
+mod listing;
+mod memory;
+mod recovery;
+mod streaming;
+mod watching;
 
-use crate::backoff::Delays;
-use crate::{Backoff, FirstList, Parity, StreamingPatience};
+#[cfg(test)]
+mod script;
+#[cfg(test)]
+mod tests;
 
-/// The settings that decisions depend on.
-#[derive(Clone, Debug)]
-pub(crate) struct Rules {
-    pub(crate) streaming_list: bool,
-    pub(crate) first_list: FirstList,
-    pub(crate) page_size: Option<u32>,
-    pub(crate) patience: StreamingPatience,
-    pub(crate) min_watch_timeout: Duration,
-    pub(crate) max_internal_error_retry: Duration,
-    pub(crate) parity: Parity,
+use std::time::Instant;
+
+use informers_core::Error;
+
+pub(crate) use denial::Denied;
+pub(crate) use listing::{AfterPage, Listing, PageFailure};
+pub(crate) use memory::{Memory, Rules};
+pub(crate) use streaming::Streaming;
+pub(crate) use watching::{EventKind, Opening, Watching};
+
+/// What is to be done next.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// Ask for a streaming list.
+    Stream(Streaming),
+    /// Ask for the pages of a list.
+    List(Listing),
+    /// Ask for a watch.
+    Open(Opening),
+    /// Do nothing for a while.
+    Wait(Waiting),
+    /// Replace everything by nothing, since the resource is gone; then wait.
+    Empty(Waiting),
 }
 
-impl Default for Rules {
-    fn default() -> Self {
-        Self {
-            streaming_list: true,
-            first_list: FirstList::default(),
-            page_size: None,
-            patience: StreamingPatience::default(),
-            min_watch_timeout: Duration::from_secs(300),
-            max_internal_error_retry: Duration::ZERO,
-            parity: Parity::default(),
+/// A pause.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) until: Instant,
+    pub(crate) reason: Error,
+    pub(crate) denied: Option<Denied>,
+    pub(crate) then: Then,
+}
+
+/// What follows a pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// A list, in the way that fits.
+    Sync,
+    /// A watch from the last version.
+    Watch,
+}
+
+impl Waiting {
+    /// The pause is over.
+    pub(crate) fn over(self, memory: &mut Memory, now: Instant) -> Next {
+        match self.then {
+            Then::Sync => memory.sync(now),
+            Then::Watch => memory.open(now),
         }
     }
 }
 
-/// What is kept from phase to phase.
+/// Something to be told.
 #[derive(Debug)]
-pub(crate) struct Memory {
-    pub(crate) rules: Rules,
-    pub(crate) delays: Delays,
-    pub(crate) rng: fastrand::Rng,
-}
-
-impl Memory {
-    pub(crate) fn new(rules: Rules, backoff: Backoff, rng: fastrand::Rng) -> Self {
-        Self { rules, delays: Delays::new(backoff), rng }
-    }
+pub(crate) enum Notice {
+    /// A failure, for the log and for the watch error handler.
+    Failed(Error),
+    /// A failure that heals by itself or was told before, for the status alone.
+    Overcome(Error),
+    /// Good or strange news, for the log.
+    Remark(&'static str),
 }
