@@ -66,6 +66,23 @@ impl RequestRecord {
         }
     }
 
+    /// A request that did not come over HTTP.
+    pub(crate) fn in_process(verb: Verb, path: String, query: String, resource: &ResourcePath) -> Self {
+        Self {
+            method: "GET".to_owned(),
+            path,
+            query,
+            accept: String::new(),
+            user_agent: String::new(),
+            http2: false,
+            verb: Some(verb),
+            resource: resource.plural.clone(),
+            namespace: resource.namespace.clone(),
+            name: String::new(),
+            subresource: String::new(),
+        }
+    }
+
     /// The HTTP method.
     #[must_use]
     pub fn method(&self) -> &str {

@@ -1,7 +1,9 @@
 //! The `Status` objects that an API server answers with.
 
 use std::fmt;
+use std::time::Duration;
 
+use informers_core::{Error, ErrorKind};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -159,6 +161,42 @@ impl Status {
 
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(&self.wire()).unwrap_or_default()
+    }
+
+    /// The error that a client makes of it while doing `action`, such as `list pods`.
+    ///
+    /// ```
+    /// use informers_core::ErrorKind;
+    /// use informers_testkit::Status;
+    ///
+    /// let error = Status::new(410, "too old resource version: 1 (7)").to_error("watch pods");
+    /// assert_eq!(error.kind(), ErrorKind::Expired);
+    /// ```
+    pub fn to_error(&self, action: impl Into<String>) -> Error {
+        let causes = self.details.iter().flat_map(|details| &details.causes);
+        let kind = match (self.code, self.reason.as_str()) {
+            (504, _) if causes.into_iter().any(|cause| cause.reason == "ResourceVersionTooLarge") => {
+                ErrorKind::TooLargeResourceVersion
+            }
+            (_, "Expired") => ErrorKind::Expired,
+            (410, _) => ErrorKind::Gone,
+            (400, _) => ErrorKind::BadRequest,
+            (401, _) => ErrorKind::Unauthorized,
+            (403, _) => ErrorKind::Forbidden,
+            (404, _) => ErrorKind::NotFound,
+            (409, _) => ErrorKind::Conflict,
+            (422, _) => ErrorKind::Invalid,
+            (429, _) => ErrorKind::TooManyRequests,
+            (500, _) => ErrorKind::Internal,
+            (503, _) => ErrorKind::Unavailable,
+            (504, _) => ErrorKind::Timeout,
+            _ => ErrorKind::Other,
+        };
+        let error = Error::new(kind, action).with_message(&self.message).with_status(self.code, &self.reason);
+        match self.retry_after() {
+            Some(seconds) => error.with_retry_after(Duration::from_secs(seconds.into())),
+            None => error,
+        }
     }
 
     fn wire(&self) -> Wire<'_> {

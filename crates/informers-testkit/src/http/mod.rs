@@ -1,15 +1,15 @@
 //! From HTTP requests to the store and back.
 
 mod discovery;
-mod encode;
+pub(crate) mod encode;
 pub(crate) mod path;
-mod query;
+pub(crate) mod query;
 mod watch_body;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
@@ -18,12 +18,11 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use serde_json::Value;
-use tokio::time::Instant;
 
 use self::encode::{Encoder, Form};
 use self::path::{ResourcePath, Route};
 use self::query::Query;
-use self::watch_body::WatchBody;
+use self::watch_body::watch_body;
 use crate::Status;
 use crate::World;
 use crate::fault::Fault;
@@ -32,14 +31,12 @@ use crate::server::Connection;
 use crate::store::{
     DeleteOptions, Deleted, Patch, ResourceDef, Target, WriteOptions, get_version, too_large,
 };
+use crate::world::Watching;
 
 pub(crate) type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 /// The largest body that is read, as kube-apiserver's limit.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
-/// How long a watch lasts that asks for nothing else; kube-apiserver takes 30 to 60 minutes.
-const WATCH_TIMEOUT: Duration = Duration::from_secs(30 * 60);
-
 /// What answers the requests of all connections.
 #[derive(Clone, Debug)]
 pub(crate) struct Service {
@@ -122,6 +119,9 @@ impl Exchange {
             Route::Resource(path) => path,
             other => return self.about_the_server(&other),
         };
+        if !self.service.world.read(|store| store.has_group(&path.group)) {
+            return Ok(text_response(StatusCode::NOT_FOUND, "404 page not found\n"));
+        }
         let (def, verb) = self.resolve(&path, verb)?;
         let form = Form::negotiate(&self.headers)?;
         let encoder = Encoder::new(Arc::clone(&def), &path.version, form);
@@ -316,25 +316,8 @@ impl Exchange {
     ) -> Result<Response<Body>, Status> {
         let selection = self.query.selection(def, &path.namespace, &path.name)?;
         let options = self.query.watch_options(selection)?;
-        // Taken before the watch is opened, so that nothing that happens after is missed.
-        let (changed, closing) =
-            (self.service.world.subscribe_changes(), self.service.world.subscribe_closing());
-        let watch = self.service.world.read(|store| store.watch(def, &options))?;
-        let now = Instant::now();
-        let interval = self.service.world.bookmark_interval();
-        let body = WatchBody {
-            watch,
-            encoder,
-            changed,
-            closing,
-            deadline: now + options.timeout.unwrap_or(WATCH_TIMEOUT),
-            bookmark_interval: interval,
-            next_bookmark: now + interval,
-            frames_left: self.frames_left,
-            ended: self.frames_left == Some(0),
-            world: self.service.world,
-        };
-        let mut response = Response::new(body.into_body());
+        let watching = Watching::open(self.service.world, def, &options, self.frames_left)?;
+        let mut response = Response::new(watch_body(watching, encoder));
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         Ok(response)
     }

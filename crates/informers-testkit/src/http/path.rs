@@ -87,6 +87,19 @@ pub(crate) fn query_pairs(query: &str) -> impl Iterator<Item = (String, String)>
     })
 }
 
+/// Percent-encodes all but what is safe in every part of a query.
+pub(crate) fn encode(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
 /// Undoes percent encoding; what is not well-formed stays as it is.
 fn decode(text: &str, plus_is_space: bool) -> String {
     let mut bytes = Vec::with_capacity(text.len());

@@ -10,7 +10,7 @@ use informers_core::ResourceType;
 use super::ApiServer;
 use super::listen::{self, Listening};
 use crate::World;
-use crate::store::{ResourceDef, Store, StoreConfig};
+use crate::store::{Store, StoreConfig};
 use crate::world::lock;
 
 /// Sets up an [`ApiServer`].
@@ -153,9 +153,7 @@ impl ApiServerBuilder {
         };
         let mut store = Store::new(config, SystemTime::now());
         for resource in &self.resources {
-            if store.resource(resource.group(), resource.version(), resource.plural()).is_none() {
-                store.register(ResourceDef::custom(resource));
-            }
+            store.register_custom(resource);
         }
         let server = ApiServer {
             world: World::new(store, self.bookmark_interval),

@@ -22,6 +22,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
+use informers_core::ResourceType;
 use serde_json::{Map, Value};
 
 pub(crate) use delete::{DeleteOptions, Deleted};
@@ -157,8 +158,19 @@ impl Store {
         }
     }
 
+    /// Serves a resource as if a definition had made it, if it is not known yet.
+    pub(crate) fn register_custom(&mut self, resource: &ResourceType) {
+        if self.resource(resource.group(), resource.version(), resource.plural()).is_none() {
+            self.register(ResourceDef::custom(resource));
+        }
+    }
+
     pub(crate) fn collections(&self) -> impl Iterator<Item = &Collection> {
         self.collections.values()
+    }
+
+    pub(crate) fn has_group(&self, group: &str) -> bool {
+        self.collections.values().any(|collection| collection.def.group == group)
     }
 
     /// The definition under which `version` of a resource is served.

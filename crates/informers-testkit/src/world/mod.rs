@@ -1,6 +1,7 @@
 //! The state of a simulated cluster, whether it is served over HTTP or not.
 
 mod objects;
+mod watching;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+pub(crate) use self::watching::Watching;
 use crate::Status;
 use crate::fault::{Fault, Faults, RequestMatch};
 use crate::request_log::{RequestLog, RequestRecord};
@@ -61,10 +63,6 @@ impl World {
         }))
     }
 
-    pub(crate) fn bookmark_interval(&self) -> Duration {
-        self.0.bookmark_interval
-    }
-
     /// Reads the store.
     pub(crate) fn read<R>(&self, read: impl FnOnce(&Store) -> R) -> R {
         read(&lock(&self.0.store))
@@ -78,14 +76,6 @@ impl World {
         };
         self.0.changes.send_replace(revision);
         result
-    }
-
-    pub(crate) fn subscribe_changes(&self) -> watch::Receiver<u64> {
-        self.0.changes.subscribe()
-    }
-
-    pub(crate) fn subscribe_closing(&self) -> watch::Receiver<u64> {
-        self.0.closing.subscribe()
     }
 
     /// Remembers a request and gives the faults that it meets.
