@@ -115,6 +115,19 @@ async fn only_one_waiting_task_keeps_the_time_and_another_takes_over() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_key_rather_wakes_a_task_that_keeps_no_time() {
+    let queue = WorkQueue::new();
+    queue.add_after("later", ms(10)).unwrap();
+    let mut timekeeper = spawn(queue.get());
+    let mut other = spawn(queue.get());
+    assert_pending!(timekeeper.poll());
+    assert_pending!(other.poll());
+    queue.add("now").unwrap();
+    assert!(other.is_woken());
+    assert!(!timekeeper.is_woken());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_timekeeper_that_gets_a_key_hands_the_time_over() {
     let queue = WorkQueue::new();
     queue.add_after("later", ms(10)).unwrap();
@@ -219,6 +232,7 @@ async fn an_explicit_done_outlives_its_guard() {
 
 #[tokio::test]
 async fn a_busy_worker_lets_other_tasks_run() {
+    const ENOUGH: u64 = 100_000;
     let queue = WorkQueue::new();
     queue.add(0_u64).unwrap();
     let worker = tokio::spawn({
@@ -227,6 +241,9 @@ async fn a_busy_worker_lets_other_tasks_run() {
             let mut runs = 0_u64;
             while let Some(key) = queue.get().await {
                 runs += 1;
+                if runs == ENOUGH {
+                    break;
+                }
                 let _ = queue.add(*key); // always another one
             }
             runs
@@ -235,7 +252,8 @@ async fn a_busy_worker_lets_other_tasks_run() {
     // One thread: this line is reached again only if the worker yields.
     tokio::task::yield_now().await;
     queue.shut_down();
-    assert!(worker.await.unwrap() > 0);
+    let runs = worker.await.unwrap();
+    assert!(runs > 0 && runs < ENOUGH, "the worker ran {runs} times without a pause");
 }
 
 /// Many producers, workers that give up waiting, and delays at once: every key runs exactly once and nothing hangs.

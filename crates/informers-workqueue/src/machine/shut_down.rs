@@ -44,7 +44,7 @@ impl<T: Eq + Hash + Clone, S: Storage<T>> Machine<T, S> {
     /// Refuses adds from now on, and releases the drains. What is queued is still handed out.
     ///
     /// Gives back the keys that still waited for their time and will not run, in order of time. Calling it again is
-    /// harmless (see [`Parity::repeated_shut_down_ignored`]).
+    /// harmless (see [`Parity::repeated_shut_down_ignored`](crate::Parity::repeated_shut_down_ignored)).
     pub fn shut_down(&mut self, now: Instant) -> Vec<T> {
         self.advance(now);
         if self.shut_down_before && self.parity.ignores_repeated_shut_down() {
@@ -56,7 +56,7 @@ impl<T: Eq + Hash + Clone, S: Storage<T>> Machine<T, S> {
     }
 
     /// Like [`shut_down`](Self::shut_down), and goes from [`Phase::Draining`] to [`Phase::Drained`] as soon as no
-    /// key is queued or taken (see [`Parity::drain_in_flight_only`]), which may be at once.
+    /// key is queued or taken (see [`Parity::drain_in_flight_only`](crate::Parity::drain_in_flight_only)), which may be at once.
     pub fn shut_down_with_drain(&mut self, now: Instant) -> Vec<T> {
         self.advance(now);
         self.phase = Phase::Draining;

@@ -1,5 +1,7 @@
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+
+use proptest::prelude::*;
 
 use super::*;
 
@@ -246,4 +248,41 @@ fn the_memory_of_a_burst_is_given_back_and_that_of_steady_work_is_kept() {
     assert!(round(&mut machine, 100) < 5_000);
     assert!(round(&mut machine, 5_000) >= 5_000);
     assert_eq!(machine.processing_len(), 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Each step schedules a slot, cancels one, or takes out what has come due.
+    #[test]
+    fn the_heap_of_delays_equals_a_sorted_map(steps in prop::collection::vec((0..3u8, 0..40usize, 1..1000u64), 1..300)) {
+        let t0 = Instant::now();
+        let mut delays = Delays::default();
+        let mut model = BTreeMap::<usize, (Instant, usize)>::new();
+        for (arrival, (kind, slot, millis)) in steps.into_iter().enumerate() {
+            let at = t0 + Duration::from_millis(millis);
+            match kind {
+                0 => {
+                    delays.schedule(slot, at);
+                    let present = model.entry(slot).or_insert((at, arrival));
+                    present.0 = present.0.min(at);
+                }
+                1 => {
+                    delays.cancel(slot);
+                    model.remove(&slot);
+                }
+                _ => {
+                    let first = model.iter().map(|(&slot, &order)| (order, slot)).min();
+                    let due = first.filter(|&((time, _), _)| time <= at).map(|((time, _), slot)| (slot, time));
+                    prop_assert_eq!(delays.pop_due(at), due);
+                    if let Some((slot, _)) = due {
+                        model.remove(&slot);
+                    }
+                }
+            }
+            prop_assert_eq!(delays.next(), model.values().map(|&(at, _)| at).min());
+            prop_assert_eq!(delays.len(), model.len());
+            prop_assert_eq!(delays.time_of(slot), model.get(&slot).map(|&(at, _)| at));
+        }
+    }
 }

@@ -114,6 +114,11 @@ fn bucket_gives_a_burst_then_spreads() {
     assert_eq!(limiter.when(&101, t0), ms(200));
     // Ten seconds later the debt of two is paid and 98 are there.
     assert_eq!(limiter.when(&102, t0 + s(10)), ms(5));
+    // However long nobody asks, no more than the burst is saved up.
+    for item in 1000..1100 {
+        assert_eq!(limiter.when(&item, t0 + s(10_000)), ms(5), "item {item}");
+    }
+    assert_eq!(limiter.when(&1100, t0 + s(10_000)), ms(100));
 }
 
 #[test]
