@@ -1,9 +1,11 @@
 //! The queue with one place in line for each object.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
+use hashbrown::hash_map::Entry as Place;
+use hashbrown::{HashMap, HashSet};
 use informers_core::{Entry, KnownObjects, ObjectKey, Undecodable};
 
 use crate::delta::{Deleted, Delta, ReplacedAll, newest_copy};
@@ -129,10 +131,11 @@ impl<T> DeltaFifo<T> {
     ///
     /// # Errors
     /// Gives the object back if it has no key, and so no place in line.
-    pub fn mark_undecodable(&mut self, undecodable: Undecodable) -> Result<(), Undecodable> {
+    pub fn mark_undecodable(&mut self, undecodable: Undecodable) -> Result<(), Box<Undecodable>> {
+        let undecodable = Box::new(undecodable);
         let Some(key) = undecodable.key().cloned() else { return Err(undecodable) };
         self.population.changed();
-        self.push(key, Delta::Undecodable(Box::new(undecodable)));
+        self.push(key, Delta::Undecodable(undecodable));
         Ok(())
     }
 
@@ -142,8 +145,9 @@ impl<T> DeltaFifo<T> {
     }
 
     fn push(&mut self, key: ObjectKey, delta: Delta<T>) {
-        match self.items.get_mut(&key) {
-            Some(deltas) => {
+        match self.items.entry(key) {
+            Place::Occupied(mut place) => {
+                let deltas = place.get_mut();
                 if let (Some(Delta::Deleted(before)), Delta::Deleted(_)) = (deltas.last(), &delta) {
                     // The first deletion says more, unless nobody saw it.
                     if before.is_tombstone() {
@@ -154,12 +158,9 @@ impl<T> DeltaFifo<T> {
                 }
                 deltas.push(delta);
             }
-            None => {
-                // Most objects have one change when they are taken.
-                let mut deltas = Vec::with_capacity(1);
-                deltas.push(delta);
-                self.line.push_back(key.clone());
-                self.items.insert(key, deltas);
+            Place::Vacant(place) => {
+                self.line.push_back(place.key().clone());
+                place.insert(vec![delta]);
             }
         }
     }
@@ -259,6 +260,7 @@ impl<T> DeltaFifo<T> {
 
     /// Notes that a popped object has been processed. The queue counts as synced once this was said of
     /// everything in the initial list.
+    #[allow(clippy::needless_pass_by_value, reason = "a ticket is given back once")]
     pub fn finish(&mut self, ticket: Ticket) {
         self.in_flight.finish(ticket.id);
         if !self.parity.synced_before_processing {

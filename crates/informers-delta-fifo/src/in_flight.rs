@@ -1,7 +1,6 @@
 //! What the consumer has taken but not finished.
 
-use std::collections::HashMap;
-
+use hashbrown::HashMap;
 use informers_core::{Entry, ObjectKey};
 
 use crate::delta::{Delta, newest_copy};
@@ -12,11 +11,13 @@ use crate::delta::{Delta, newest_copy};
 #[derive(Debug)]
 pub(crate) struct InFlight<T> {
     next: u64,
-    taken: Vec<(u64, Vec<Held<T>>)>,
+    held: Vec<Held<T>>,
 }
 
 #[derive(Debug)]
 struct Held<T> {
+    /// The batch that it was taken with.
+    id: u64,
     key: ObjectKey,
     state: State<T>,
 }
@@ -31,7 +32,7 @@ pub(crate) enum State<T> {
 
 impl<T> InFlight<T> {
     pub(crate) fn new() -> Self {
-        Self { next: 0, taken: Vec::new() }
+        Self { next: 0, held: Vec::new() }
     }
 
     /// Notes what is handed out; each slice holds the deltas of one key.
@@ -39,25 +40,22 @@ impl<T> InFlight<T> {
     where
         T: 'a,
     {
-        let held = groups
-            .filter_map(|deltas| {
-                let last = deltas.last()?;
-                let state = if last.is_deletion() {
-                    State::Gone
-                } else {
-                    State::Present(newest_copy(deltas).flatten().cloned())
-                };
-                Some(Held { key: last.key()?.clone(), state })
-            })
-            .collect();
         let id = self.next;
         self.next += 1;
-        self.taken.push((id, held));
+        self.held.extend(groups.filter_map(|deltas| {
+            let last = deltas.last()?;
+            let state = if last.is_deletion() {
+                State::Gone
+            } else {
+                State::Present(newest_copy(deltas).flatten().cloned())
+            };
+            Some(Held { id, key: last.key()?.clone(), state })
+        }));
         id
     }
 
     pub(crate) fn finish(&mut self, id: u64) {
-        self.taken.retain(|(taken, _)| *taken != id);
+        self.held.retain(|held| held.id != id);
     }
 
     pub(crate) fn contains(&self, key: &ObjectKey) -> bool {
@@ -76,6 +74,6 @@ impl<T> InFlight<T> {
     }
 
     fn iter(&self) -> impl Iterator<Item = (&ObjectKey, &State<T>)> {
-        self.taken.iter().flat_map(|(_, held)| held.iter().map(|held| (&held.key, &held.state)))
+        self.held.iter().map(|held| (&held.key, &held.state))
     }
 }

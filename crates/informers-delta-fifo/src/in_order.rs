@@ -1,9 +1,10 @@
 //! The queue that hands everything out in the order in which it came.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
+use hashbrown::{HashMap, HashSet};
 use informers_core::{Entry, KnownObjects, ObjectKey, ResourceVersion, Undecodable};
 
 use crate::delta::{Deleted, Delta, ReplacedAll};
@@ -179,14 +180,15 @@ impl<T> InOrderQueue<T> {
 
     fn replace_until(&mut self, all: ReplacedAll<T>, end: usize) {
         if all.proves_absence() {
-            self.queue_missing(&all);
+            let missing = self.missing(&all);
+            self.items.extend(missing);
         }
         self.items.extend(all.items.into_iter().take(end).map(Delta::Replaced));
         self.items.extend(all.undecodable.into_iter().map(|bad| Delta::Undecodable(Box::new(bad))));
     }
 
-    /// Queues the deletion of what is queued, in flight or stored, but not in `all`.
-    fn queue_missing(&mut self, all: &ReplacedAll<T>) {
+    /// The deletions of what is queued, in flight or stored, but not in `all`.
+    fn missing(&self, all: &ReplacedAll<T>) -> Vec<Delta<T>> {
         let listed: HashSet<&ObjectKey> = all.keys().collect();
         let vanished = |key: &ObjectKey| !listed.contains(key) && all.covers(key);
         let tombstone = |key: &ObjectKey, last: Option<Entry<T>>| {
@@ -229,26 +231,28 @@ impl<T> InOrderQueue<T> {
                 deletions.push(tombstone(&key, stored(&key)));
             }
         }
-        self.items.extend(deletions);
+        deletions
     }
 
     /// Shows every object again. A plain queue leaves out those with changes under way, since these are
     /// newer than what is stored.
     pub fn resync(&mut self) {
-        let Some(known) = &self.known else {
-            self.items.push_back(Delta::SyncAll);
-            return;
-        };
+        match &self.known {
+            None => self.items.push_back(Delta::SyncAll),
+            Some(known) => {
+                let settled = self.settled(&**known);
+                self.items.extend(settled.into_iter().map(Delta::Sync));
+            }
+        }
+    }
+
+    /// The stored objects that have no changes under way.
+    fn settled(&self, known: &dyn KnownObjects<T>) -> Vec<Entry<T>> {
         let queued: HashSet<&ObjectKey> = self.items.iter().filter_map(Delta::key).collect();
         let in_flight = self.in_flight.by_key();
-        let sync: Vec<_> = known
-            .known_keys()
-            .into_iter()
-            .filter(|key| !queued.contains(key) && !in_flight.contains_key(key))
-            .filter_map(|key| known.get_known(key.as_str()))
-            .map(Delta::Sync)
-            .collect();
-        self.items.extend(sync);
+        let mut keys = known.known_keys();
+        keys.retain(|key| !queued.contains(key) && !in_flight.contains_key(key));
+        keys.iter().filter_map(|key| known.get_known(key.as_str())).collect()
     }
 
     /// Takes the oldest delta.
@@ -297,6 +301,7 @@ impl<T> InOrderQueue<T> {
 
     /// Notes that popped deltas have been processed. The queue counts as synced once this was said of
     /// everything in the initial list.
+    #[allow(clippy::needless_pass_by_value, reason = "a ticket is given back once")]
     pub fn finish(&mut self, ticket: Ticket) {
         self.in_flight.finish(ticket.id);
         if self.parity.bookmark_uses_up_initial_count {

@@ -1,9 +1,9 @@
 //! What happens to an object before it is queued.
 
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use informers_core::{
     DecodeError, DecodeErrorKind, Entry, KnownObjects, ObjectKey, ResourceVersion, SinkError, Transform, Uid,
     Undecodable,

@@ -47,7 +47,7 @@ impl<T> Machine<T> {
         either!(self, queue => queue.delete(deleted));
     }
 
-    pub(crate) fn mark_undecodable(&mut self, undecodable: Undecodable) -> Result<(), Undecodable> {
+    pub(crate) fn mark_undecodable(&mut self, undecodable: Undecodable) -> Result<(), Box<Undecodable>> {
         match self {
             Self::InOrder(queue) => {
                 queue.mark_undecodable(undecodable);

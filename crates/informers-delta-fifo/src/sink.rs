@@ -73,7 +73,9 @@ impl<T> QueueSink<T> {
             // The bytes do not matter any more: the object is gone.
             return self.delete(Deleted { key: key.clone(), last: None, how: Deletion::Observed });
         }
-        self.shared.produce(|state| state.machine.mark_undecodable(undecodable))?.map_err(nameless)
+        self.shared
+            .produce(|state| state.machine.mark_undecodable(undecodable))?
+            .map_err(|refused| nameless(*refused))
     }
 
     /// Queues a deletion that did not come as a change, such as one that somebody else found out.
@@ -149,7 +151,7 @@ impl<T: Send + Sync> Stage<T> for QueueStage<'_, T> {
             }
             // What is taken back need not be transformed.
             Item::Decoded(entry) if change.kind == ChangeKind::Deleted => {
-                self.staged.entry(change.kind, entry)
+                self.staged.entry(change.kind, entry);
             }
             Item::Decoded(entry) => match self.sink.intake.admit(entry) {
                 Ok(entry) => self.staged.entry(change.kind, entry),

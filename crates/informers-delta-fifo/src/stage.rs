@@ -1,7 +1,6 @@
 //! A list while it is being read.
 
-use std::collections::HashMap;
-
+use hashbrown::HashMap;
 use informers_core::{ChangeKind, Entry, ObjectKey, Undecodable};
 
 /// The objects of a list. A streaming list may change and take back what it brought before; positions are

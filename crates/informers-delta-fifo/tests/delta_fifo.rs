@@ -1,4 +1,5 @@
 //! The machine of `DeltaFifo`: what client-go's tests of the same names ask of `DeltaFIFO`, and what is ours.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod fixture;
 

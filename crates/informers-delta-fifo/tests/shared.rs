@@ -1,4 +1,5 @@
 //! The driver: several producers, one consumer, and those who wait.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod fixture;
 

@@ -1,4 +1,5 @@
 //! Transforms on the producers' side.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod fixture;
 
