@@ -377,7 +377,7 @@ fn follow(mut queue: Queue, store: &Store, steps: &[Step]) -> Result<(), TestCas
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn the_store_reaches_the_server_through_an_atomic_queue(steps in steps()) {

@@ -60,7 +60,7 @@ fn transformer() {
         delta_fifo(DeltaFifo::new(), QueueOptions::default().with_transform(transform.clone())),
         in_order_queue(
             InOrderQueue::plain(Store::with([])),
-            QueueOptions::default().with_transform(transform.clone()),
+            QueueOptions::default().with_transform(transform),
         ),
     ] {
         calls.store(0, Ordering::SeqCst);

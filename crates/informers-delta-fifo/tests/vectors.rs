@@ -3,6 +3,7 @@
 //! The recordings are those in the folder named by `INFORMERS_VECTORS`, else the full public set where it
 //! lies beside the workspace, else the few that are committed here.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![allow(clippy::print_stdout, reason = "the counts are part of the outcome")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
