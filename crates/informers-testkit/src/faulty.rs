@@ -245,7 +245,7 @@ mod tests {
     async fn watches_are_cut_broken_stalled_and_doubled() {
         let run = |fault: Option<StreamFault>| async {
             let faulty = Faulty::new(watched());
-            for fault in fault {
+            if let Some(fault) = fault {
                 faulty.inject(FaultyCall::PlainWatch, fault, 1);
             }
             faulty.watch(watch()).await

@@ -47,6 +47,7 @@ pub(crate) struct RawOptions<'a> {
 }
 
 const FORBIDDEN: &str = "FieldValueForbidden";
+const NEEDS_NOT_OLDER_THAN: &str = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
 
 fn forbidden(field: &str, problem: &str) -> Status {
     invalid("meta.k8s.io", "ListOptions", "", field, FORBIDDEN, &format!("Forbidden: {problem}"))
@@ -147,14 +148,17 @@ impl RawOptions<'_> {
                     "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
                 return Err(forbidden(field, problem));
             }
+            (Some(_), "") => return Err(forbidden(field, NEEDS_NOT_OLDER_THAN)),
             (Some(_), rule) => {
-                let problem = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-                let status = forbidden(field, problem);
-                return Err(if rule.is_empty() {
-                    status
-                } else {
-                    unsupported_match(rule, "\"NotOlderThan\"")
-                });
+                let missing = format!("Forbidden: {NEEDS_NOT_OLDER_THAN}");
+                let unsupported = format!("Unsupported value: {rule:?}: supported values: \"NotOlderThan\"");
+                let message = format!(
+                    "ListOptions.meta.k8s.io \"\" is invalid: [{field}: {missing}, {field}: {unsupported}]"
+                );
+                return Err(Status::new(422, message)
+                    .with_object("meta.k8s.io", "ListOptions", "")
+                    .with_cause(FORBIDDEN, missing, field)
+                    .with_cause("FieldValueNotSupported", unsupported, field));
             }
         }
         let version =
