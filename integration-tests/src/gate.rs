@@ -6,8 +6,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use tempfile::TempPath;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 /// Forwards connections to a server while it is open; drop stops it.
@@ -17,9 +19,20 @@ use tokio::task::{JoinHandle, JoinSet};
 pub struct Gate {
     address: SocketAddr,
     upstream: String,
-    open: watch::Sender<bool>,
+    orders: mpsc::UnboundedSender<Order>,
     task: JoinHandle<()>,
 }
+
+/// What a gate does with bytes and connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Open,
+    Stalled,
+    Closed,
+}
+
+/// A new state, and whom to tell when it holds.
+type Order = (State, oneshot::Sender<Result<()>>);
 
 impl Gate {
     /// Opens a gate on a free loopback port before `upstream` (`host:port`).
@@ -30,9 +43,45 @@ impl Gate {
         let upstream = upstream.into();
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("binding the gate")?;
         let address = listener.local_addr().context("asking for the gate's port")?;
-        let (open, state) = watch::channel(true);
-        let task = tokio::spawn(serve(listener, upstream.clone(), state));
-        Ok(Self { address, upstream, open, task })
+        let (orders, taken) = mpsc::unbounded_channel();
+        let task = tokio::spawn(serve(listener, address, upstream.clone(), taken));
+        Ok(Self { address, upstream, orders, task })
+    }
+
+    /// Where clients connect.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Cuts all connections and refuses new ones.
+    ///
+    /// # Errors
+    /// When the runtime that the gate was made in is gone.
+    pub async fn close(&self) -> Result<()> {
+        self.order(State::Closed).await
+    }
+
+    /// Keeps connections, takes new ones, and lets no byte through in either direction.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub async fn stall(&self) -> Result<()> {
+        self.order(State::Stalled).await
+    }
+
+    /// Lets clients through again.
+    ///
+    /// # Errors
+    /// As [`close`](Self::close); also when somebody else has taken the port since then.
+    pub async fn open(&self) -> Result<()> {
+        self.order(State::Open).await
+    }
+
+    async fn order(&self, state: State) -> Result<()> {
+        let (done, wait) = oneshot::channel();
+        self.orders.send((state, done)).ok().context("the gate's task is gone")?;
+        wait.await.context("the gate's task is gone")?
     }
 
     /// A copy of the server's kubeconfig that leads through this gate; drop removes it.
@@ -49,22 +98,6 @@ impl Gate {
         copy.write_all(text.as_bytes()).context("writing a kubeconfig")?;
         Ok(copy.into_temp_path())
     }
-
-    /// Where clients connect.
-    #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// Cuts all connections and refuses new ones by closing them at once.
-    pub fn close(&self) {
-        self.open.send_replace(false);
-    }
-
-    /// Lets clients through again.
-    pub fn open(&self) {
-        self.open.send_replace(true);
-    }
 }
 
 impl Drop for Gate {
@@ -74,43 +107,86 @@ impl Drop for Gate {
     }
 }
 
-async fn serve(listener: TcpListener, upstream: String, mut state: watch::Receiver<bool>) {
+async fn serve(
+    listener: TcpListener,
+    address: SocketAddr,
+    upstream: String,
+    mut orders: mpsc::UnboundedReceiver<Order>,
+) {
+    let state = watch::Sender::new(State::Open);
+    let mut listener = Some(listener);
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            accepted = listener.accept() => {
+            accepted = accept(listener.as_ref()) => {
                 let Ok((client, _)) = accepted else { continue };
-                if *state.borrow() {
-                    connections.spawn(forward(client, upstream.clone()));
-                }
+                connections.spawn(forward(client, upstream.clone(), state.subscribe()));
             }
-            changed = state.changed() => {
-                if changed.is_err() {
-                    return;
-                }
-                if !*state.borrow_and_update() {
-                    connections.abort_all();
-                }
+            order = orders.recv() => {
+                let Some((wanted, done)) = order else { return };
+                let outcome = if wanted == State::Closed {
+                    listener = None;
+                    connections.shutdown().await;
+                    Ok(())
+                } else {
+                    reopen(&mut listener, address).await
+                };
+                state.send_replace(wanted);
+                // Whoever gave the order may have stopped waiting.
+                let _told = done.send(outcome);
             }
             Some(_) = connections.join_next() => {}
         }
     }
 }
 
-async fn forward(mut client: TcpStream, upstream: String) {
+async fn accept(listener: Option<&TcpListener>) -> std::io::Result<(TcpStream, SocketAddr)> {
+    match listener {
+        Some(listener) => listener.accept().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn reopen(listener: &mut Option<TcpListener>, address: SocketAddr) -> Result<()> {
+    if listener.is_none() {
+        *listener = Some(TcpListener::bind(address).await.context("opening the gate again")?);
+    }
+    Ok(())
+}
+
+async fn forward(client: TcpStream, upstream: String, state: watch::Receiver<State>) {
     // A server that is down looks to the client like a connection that ends at once.
-    let Ok(mut server) = TcpStream::connect(upstream).await else { return };
-    let nodelay = client.set_nodelay(true).and_then(|()| server.set_nodelay(true));
-    if nodelay.is_ok() {
-        // Either side's end is the other's: there is no one to report an error to.
-        let _ended = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+    let Ok(server) = TcpStream::connect(upstream).await else { return };
+    if client.set_nodelay(true).and_then(|()| server.set_nodelay(true)).is_err() {
+        return;
+    }
+    let (from_client, to_client) = client.into_split();
+    let (from_server, to_server) = server.into_split();
+    // Either side's break is the other's: there is no one to report it to.
+    let _ended =
+        tokio::try_join!(pump(from_client, to_server, state.clone()), pump(from_server, to_client, state),);
+}
+
+async fn pump(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    mut state: watch::Receiver<State>,
+) -> std::io::Result<()> {
+    let mut buffer = vec![0; 16 * 1024];
+    loop {
+        let read = from.read(&mut buffer).await?;
+        if state.wait_for(|state| *state != State::Stalled).await.is_err() {
+            return Ok(());
+        }
+        if read == 0 {
+            return to.shutdown().await;
+        }
+        to.write_all(&buffer[..read]).await?;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-
     use super::*;
 
     async fn echo_server() -> String {
@@ -151,14 +227,28 @@ mod tests {
         let mut stream = TcpStream::connect(gate.address()).await.unwrap();
         assert!(echoes(&mut stream).await);
 
-        gate.close();
+        gate.close().await.unwrap();
         let mut byte = [0];
         assert!(matches!(stream.read(&mut byte).await, Ok(0) | Err(_)), "the old connection is cut");
-        let mut refused = TcpStream::connect(gate.address()).await.unwrap();
-        assert!(!echoes(&mut refused).await);
+        assert!(TcpStream::connect(gate.address()).await.is_err(), "new connections are refused");
 
-        gate.open();
+        gate.open().await.unwrap();
         let mut stream = TcpStream::connect(gate.address()).await.unwrap();
         assert!(echoes(&mut stream).await);
+    }
+
+    #[tokio::test]
+    async fn a_stalled_gate_keeps_bytes_back_until_it_opens() {
+        let gate = Gate::before(echo_server().await).await.unwrap();
+        let mut stream = TcpStream::connect(gate.address()).await.unwrap();
+        assert!(echoes(&mut stream).await);
+        gate.stall().await.unwrap();
+        let (mut read, mut write) = stream.split();
+        write.write_all(b"x").await.unwrap();
+        let mut byte = [0];
+        let early = tokio::time::timeout(std::time::Duration::from_millis(100), read.read(&mut byte)).await;
+        assert!(early.is_err(), "a byte came through: {early:?}");
+        gate.open().await.unwrap();
+        assert_eq!(read.read(&mut byte).await.unwrap(), 1);
     }
 }

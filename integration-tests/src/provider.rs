@@ -11,6 +11,7 @@ use crate::admin::AdminClient;
 
 #[cfg(unix)]
 mod built;
+mod embedded;
 mod foreign;
 
 /// Where a test's cluster comes from.
@@ -138,7 +139,7 @@ pub enum Acquired {
 /// When a provider was asked for and its cluster does not come up.
 pub async fn acquire(provider: Provider, own: bool, needs: &[Capability]) -> Result<Acquired> {
     let acquired = match provider {
-        Provider::Embedded => Acquired::Skip("the embedded server is not wired up".into()),
+        Provider::Embedded => embedded::acquire().await?,
         #[cfg(unix)]
         Provider::ControlPlane => built::acquire(own).await?,
         #[cfg(not(unix))]

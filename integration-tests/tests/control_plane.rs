@@ -1,4 +1,4 @@
-//! The built control plane does what tests of the main job rely on.
+//! Each kind of cluster does what tests of the main job rely on.
 #![cfg(unix)]
 
 use std::sync::Arc;
@@ -76,7 +76,6 @@ async fn a_killed_server_comes_back_with_its_objects(cluster: Arc<dyn Cluster>) 
     let before = admin.create(CONFIG_MAPS, &config_map("kept")).await?.ok()?;
     cluster.kill().await?;
     ensure!(admin.get("/version").await.is_err(), "a killed server answers");
-    ensure!(cluster.kill().await.is_err(), "it can be killed twice");
     cluster.restart().await?;
     let after = admin.get(&format!("{CONFIG_MAPS}/kept")).await?.ok()?;
     ensure!(after["metadata"]["uid"] == before["metadata"]["uid"]);
