@@ -28,11 +28,13 @@ use crate::error::Error;
 /// assert_eq!(popped, [0, 1, 2]);
 /// ```
 pub struct Heap<T, P> {
-    priority: Box<dyn Fn(&Entry<T>) -> P + Send + Sync>,
+    priority: Box<Priority<T, P>>,
     state: Mutex<State<T, P>>,
     /// One permit or one woken task per addition; every pop looks before it waits.
     added: Notify,
 }
+
+type Priority<T, P> = dyn Fn(&Entry<T>) -> P + Send + Sync;
 
 struct State<T, P> {
     items: HashMap<ObjectKey, Item<T, P>>,

@@ -54,19 +54,27 @@ impl<T> Primary<T> {
         self.table.find(spread(hash), |slot| slot.is(hash, key)).map(|slot| &slot.entry)
     }
 
-    /// Gives the place of the entry and what was there before.
-    pub(crate) fn insert(&mut self, hash: u32, entry: Entry<T>) -> (u32, Option<Entry<T>>) {
+    /// Gives the place of the entry and what was there before. To be followed by [`list`](Self::list).
+    pub(crate) fn insert(&mut self, hash: u32, entry: &Entry<T>) -> (u32, Option<Entry<T>>) {
         self.changes += 1;
         let key = entry.key().as_str();
         if let Some(slot) = self.table.find_mut(spread(hash), |slot| slot.is(hash, key)) {
             let old = std::mem::replace(&mut slot.entry, entry.clone());
-            self.entries.set(slot.at as usize, entry);
             return (slot.at, Some(old));
         }
         let at = self.entries.len() as u32;
-        self.entries.push(entry.clone());
-        self.table.insert_unique(spread(hash), Slot { entry, at, hash }, |slot| spread(slot.hash));
+        let slot = Slot { entry: entry.clone(), at, hash };
+        self.table.insert_unique(spread(hash), slot, |slot| spread(slot.hash));
         (at, None)
+    }
+
+    /// Puts an inserted entry at its place, which may be one past the last.
+    pub(crate) fn list(&mut self, at: u32, entry: Entry<T>) {
+        if at as usize == self.entries.len() {
+            self.entries.push(entry);
+        } else {
+            self.entries.set(at as usize, entry);
+        }
     }
 
     /// `hash_of` is asked for the entry that moves into the gap.

@@ -161,7 +161,7 @@ impl<T: Send + Sync + 'static> Stage<T> for Replacement<'_, T> {
         match (kind, item) {
             (ChangeKind::Deleted, _) => drop(self.staged.remove(&key)),
             (_, Item::Decoded(entry)) => {
-                drop(self.staged.insert(key, Staged { good: Some(entry), bad: None }))
+                self.staged.insert(key, Staged { good: Some(entry), bad: None });
             }
             // A streaming list may offer a good state before a bad one.
             (_, Item::Undecodable(bad)) => {

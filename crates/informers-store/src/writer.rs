@@ -244,7 +244,8 @@ impl<T: Send + Sync + 'static> Content<T> {
     ) -> Self {
         let mut primary = Primary::with_capacity(entries.len());
         for entry in entries {
-            primary.insert(shared.hash(entry.key().as_str()), entry);
+            let (at, _) = primary.insert(shared.hash(entry.key().as_str()), &entry);
+            primary.list(at, entry);
         }
         let all = primary.entries().snapshot();
         let mut errors = Vec::new();
@@ -301,8 +302,9 @@ fn insert<T: Send + Sync + 'static>(
     parity: Parity,
 ) -> Option<Entry<T>> {
     follow(&mut inner.version, entry.version(), parity);
-    let (at, old) = inner.primary.insert(hash, entry.clone());
+    let (at, old) = inner.primary.insert(hash, &entry);
     stager.put(&mut inner.indexes, at, &entry);
+    inner.primary.list(at, entry);
     old
 }
 

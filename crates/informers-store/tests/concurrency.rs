@@ -1,5 +1,6 @@
 //! Readers on other threads while the writer writes. Threads meet at barriers, not at points in time; each
 //! test checks what must hold whatever the order.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};

@@ -1,4 +1,5 @@
 //! Random writes against a naive model: a sorted map, whose indexes are recomputed after every step.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
 

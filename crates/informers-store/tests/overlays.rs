@@ -1,4 +1,5 @@
 //! Expiring store, undelta store, mutation cache and heap: what client-go's tests of them assert.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
 //! A store fed by a reflector's calls: scopes, atomic replacement, objects that cannot be decoded.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use informers_core::{
     Change, DecodeError, DecodeErrorKind, Entry, Item, ObjectKey, Scope, Sink, SinkError, Undecodable,

@@ -2,6 +2,7 @@
 //!
 //! The traces come from `$INFORMERS_VECTORS`, else from the shared folder beside the workspace, else from
 //! the few that are committed.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -214,8 +215,8 @@ fn queried(name: &str, result: Result<Vec<String>, Error>) -> Map<String, Value>
     }
 }
 
-fn found(entry: Option<Entry<Object>>) -> Map<String, Value> {
-    let reference = entry.as_ref().map(|entry| entry.reference());
+fn found(entry: Option<&Entry<Object>>) -> Map<String, Value> {
+    let reference = entry.map(|entry| entry.reference());
     Map::from_iter([("exists".to_owned(), json!(entry.is_some())), ("obj".to_owned(), json!(reference))])
 }
 
@@ -300,8 +301,8 @@ fn replay(component: &mut Component, op: &Value) -> Map<String, Value> {
         }
         // A store has nobody to show its objects to again.
         "resync" => return Map::new(),
-        "get" => return found(store.get(op["obj"]["key"].as_str().unwrap())),
-        "get_by_key" => return found(store.get(text("key"))),
+        "get" => return found(store.get(op["obj"]["key"].as_str().unwrap()).as_ref()),
+        "get_by_key" => return found(store.get(text("key")).as_ref()),
         "list" => return queried("objs", Ok(references(&store.list()))),
         "list_keys" => {
             return queried("keys", Ok(sorted(store.keys().iter().map(ToString::to_string).collect())));
