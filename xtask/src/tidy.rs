@@ -17,9 +17,10 @@ pub(crate) struct File {
 
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let files = read_all(&workspace.root)?;
+    let tests = source::test_modules(&files);
     let mut findings = Vec::new();
     for file in &files {
-        findings.extend(source::check(file));
+        findings.extend(source::check(file, &tests));
         findings.extend(foreign_paths(file));
     }
     findings.extend(crate_fronts(workspace));

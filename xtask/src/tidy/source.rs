@@ -1,6 +1,7 @@
 //! Rules for Rust sources: purity of the machines, where IO may live, first lines, leftovers.
 
-use std::path::Path;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 use super::{File, numbered};
 
@@ -98,14 +99,34 @@ const LEFTOVERS: &[(&str, &str)] = &[
     (concat!("#[ig", "nore]"), "an ignored test needs a reason: `= \"why\"`"),
 ];
 
-pub(super) fn check(file: &File) -> Vec<String> {
+/// Paths, without ending, of modules that are compiled for tests only.
+pub(super) fn test_modules(files: &[File]) -> HashSet<PathBuf> {
+    let mut modules = HashSet::new();
+    for file in files.iter().filter(|file| file.path.extension().is_some_and(|ending| ending == "rs")) {
+        let stem = file.path.with_extension("");
+        let own_folder =
+            matches!(stem.file_name().and_then(|name| name.to_str()), Some("mod" | "lib" | "main"));
+        let folder = if own_folder { file.path.parent().unwrap_or(&stem) } else { &stem };
+        let lines: Vec<&str> = file.text.lines().map(str::trim).collect();
+        for pair in lines.windows(2).filter(|pair| pair[0] == "#[cfg(test)]") {
+            if let Some((_, name)) = pair[1].trim_end_matches(';').rsplit_once("mod ") {
+                modules.insert(folder.join(name));
+            }
+        }
+    }
+    modules
+}
+
+pub(super) fn check(file: &File, test_modules: &HashSet<PathBuf>) -> Vec<String> {
     if file.path.extension().is_none_or(|ending| ending != "rs") {
         return Vec::new();
     }
+    let in_test_module = file.path.ancestors().any(|path| test_modules.contains(&path.with_extension("")));
+    let is_test = in_test_module || is_test(&file.path);
     let mut findings = Vec::new();
     let mut report =
         |number: usize, what: String| findings.push(format!("{}:{number}: {what}", file.path.display()));
-    if crate_of(&file.path).is_some() && !is_test(&file.path) && !file.text.starts_with("//!") {
+    if crate_of(&file.path).is_some() && !is_test && !file.text.starts_with("//!") {
         report(1, "the first line must say what the file is for (`//! …`)".into());
     }
     for (number, line) in numbered(&file.text) {
@@ -113,7 +134,7 @@ pub(super) fn check(file: &File) -> Vec<String> {
             report(number, format!("`{word}`: {reason}"));
         }
     }
-    if !is_test(&file.path) {
+    if !is_test {
         for ban in BANS.iter().filter(|ban| (ban.applies)(&file.path)) {
             for (number, line) in before_tests(&file.text) {
                 for word in ban.words.iter().filter(|word| holds_word(code_of(line), word)) {
@@ -161,7 +182,23 @@ mod tests {
     use super::*;
 
     fn findings(path: &str, text: &str) -> Vec<String> {
-        check(&File { path: path.into(), text: text.into() })
+        check(&File { path: path.into(), text: text.into() }, &HashSet::new())
+    }
+
+    #[test]
+    fn modules_for_tests_only_are_tests() {
+        let file = |path: &str, text: &str| File { path: path.into(), text: text.into() };
+        let files = [
+            file(
+                "crates/informers-pager/src/machine/mod.rs",
+                "//! x\n#[cfg(test)]\nmod script;\nmod page;\n",
+            ),
+            file("crates/informers-pager/src/machine/script.rs", "fn f() { Instant::now(); }\n"),
+            file("crates/informers-pager/src/machine/page.rs", "//! x\nfn f() { Instant::now(); }\n"),
+        ];
+        let tests = test_modules(&files);
+        assert!(check(&files[1], &tests).is_empty());
+        assert_eq!(check(&files[2], &tests).len(), 1);
     }
 
     #[test]
