@@ -72,8 +72,8 @@ impl<T: Send + Sync + 'static> Pipeline<T> {
         let was_synced = self.processor.is_synced();
         let Outcome { events, resync } = self.processor.process(deltas, initial && !was_synced);
         self.distribute(&events);
-        if !resync.is_empty() {
-            self.distribute_resync(&resync);
+        if let Some(entries) = resync {
+            self.distribute_resync(&entries);
         }
         if !was_synced && self.processor.is_synced() {
             tracing::debug!(informer = %self.informer, "the store has its first contents");

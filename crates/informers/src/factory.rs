@@ -66,7 +66,11 @@ mod typed {
         #[track_caller]
         pub fn informer<K>(&self) -> Result<SharedInformer<K>, Error>
         where
-            K: kube_core::Resource<DynamicType = (), Scope: StaticScope> + DeserializeOwned + Send + Sync + 'static,
+            K: kube_core::Resource<DynamicType = (), Scope: StaticScope>
+                + DeserializeOwned
+                + Send
+                + Sync
+                + 'static,
         {
             self.shared.informer_for(&informers_kube::resource::<K>())
         }
@@ -78,7 +82,11 @@ mod typed {
         #[track_caller]
         pub fn informer_with<K>(&self, options: InformerOptions) -> Result<SharedInformer<K>, Error>
         where
-            K: kube_core::Resource<DynamicType = (), Scope: StaticScope> + DeserializeOwned + Send + Sync + 'static,
+            K: kube_core::Resource<DynamicType = (), Scope: StaticScope>
+                + DeserializeOwned
+                + Send
+                + Sync
+                + 'static,
         {
             self.shared.informer_with(&informers_kube::resource::<K>(), options)
         }

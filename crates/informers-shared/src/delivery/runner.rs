@@ -39,6 +39,8 @@ impl<T: Send + Sync + 'static> Runner<T> {
             delivery.returned_from(initial);
             tokio::task::consume_budget().await;
         }
+        // Whoever waits for the end may count on what the handler owns being gone.
+        drop(call);
         delivery.finish();
     }
 }

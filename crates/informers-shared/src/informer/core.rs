@@ -230,11 +230,21 @@ impl<T: Send + Sync + 'static> Core<T> {
                 reading.spawn(reflector.run(core.stop_reading.clone()));
             }
             reading.close();
-            let processing = tokio::spawn(pipeline.run(consumer, core.stop_now.clone()));
-            reading.wait().await;
-            queue.close();
-            if let Err(error) = processing.await {
+            let mut processing = tokio::spawn(pipeline.run(consumer, core.stop_now.clone()));
+            let outcome = tokio::select! {
+                () = reading.wait() => {
+                    queue.close();
+                    (&mut processing).await
+                }
+                outcome = &mut processing => {
+                    core.stop_reading.cancel();
+                    reading.wait().await;
+                    outcome
+                }
+            };
+            if let Err(error) = outcome {
                 tracing::error!(informer = %core.name, %error, "the pipeline of an informer failed; the informer stops");
+                core.remove_handlers();
             }
             runners.close();
             runners.wait().await;
@@ -272,6 +282,12 @@ impl<T: Send + Sync + 'static> Core<T> {
             }
         }
         self.ended.send_replace(true);
+    }
+
+    fn remove_handlers(&self) {
+        for delivery in self.deliveries.lock().values().filter_map(std::sync::Weak::upgrade) {
+            delivery.remove();
+        }
     }
 
     pub(crate) async fn ended(&self) {

@@ -165,7 +165,7 @@ fn apply<T: Send + Sync + 'static>(
     for event in outcome.events {
         handler.on_event(event);
     }
-    for entry in outcome.resync {
+    for entry in outcome.resync.into_iter().flatten() {
         handler.on_event(Event::Updated { old: entry.clone(), new: entry });
     }
 }

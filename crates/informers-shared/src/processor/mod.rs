@@ -24,8 +24,8 @@ pub(crate) struct Processor<T> {
 pub(crate) struct Outcome<T> {
     /// For every handler.
     pub(crate) events: Vec<Event<T>>,
-    /// Unchanged objects, for those who asked for resyncs.
-    pub(crate) resync: Vec<Entry<T>>,
+    /// Unchanged objects, for those whose turn to resync has come; none if it is nobody's turn.
+    pub(crate) resync: Option<Vec<Entry<T>>>,
 }
 
 /// One pending write, and how the event about it depends on what the store held before.
@@ -58,7 +58,7 @@ impl<T: Send + Sync + 'static> Processor<T> {
         deltas: impl IntoIterator<Item = Delta<T>>,
         initial: bool,
     ) -> Outcome<T> {
-        let mut outcome = Outcome { events: Vec::new(), resync: Vec::new() };
+        let mut outcome = Outcome { events: Vec::new(), resync: None };
         let mut pending = Vec::new();
         for delta in deltas {
             match delta {
@@ -74,7 +74,7 @@ impl<T: Send + Sync + 'static> Processor<T> {
                 }
                 Delta::SyncAll => {
                     self.write(std::mem::take(&mut pending), initial, &mut outcome);
-                    outcome.resync.extend(self.writer.reader().list());
+                    outcome.resync.get_or_insert_default().extend(self.writer.reader().list());
                 }
                 Delta::Bookmark(version) => {
                     self.write(std::mem::take(&mut pending), initial, &mut outcome);
@@ -106,7 +106,7 @@ impl<T: Send + Sync + 'static> Processor<T> {
                     if shown_again
                         && old.as_ref().is_some_and(|old| old.same_version(&entry) || old.ptr_eq(&entry))
                     {
-                        outcome.resync.push(entry);
+                        outcome.resync.get_or_insert_default().push(entry);
                     } else {
                         tell_upsert(old, entry, initial, &mut outcome.events);
                     }

@@ -26,7 +26,7 @@ impl Bench {
     fn told(&mut self, deltas: impl IntoIterator<Item = Delta<u64>>) -> Vec<String> {
         let Outcome { events, resync } = self.processor.process(deltas, false);
         let events = events.iter().map(|event| format!("{event:?}"));
-        events.chain(resync.iter().map(|entry| format!("Resync({entry:?})"))).collect()
+        events.chain(resync.iter().flatten().map(|entry| format!("Resync({entry:?})"))).collect()
     }
 
     fn list(&mut self, scope: &Scope, version: &str, items: &[Entry<u64>]) -> Vec<String> {
