@@ -103,6 +103,20 @@ fn a01_a_replacement_counts_what_the_consumer_holds() {
     }
 }
 
+/// Both at once: the tombstone holds what waits, which is newer than what the consumer holds.
+#[test]
+fn a01_the_tombstone_holds_the_newest_of_all_copies() {
+    for (mut queue, store) in queues().into_iter().skip(1) {
+        queue.update("x", 11);
+        let popped = queue.pop().unwrap();
+        queue.update("x", 12);
+        queue.replace(&[]);
+        queue.process(popped, &store);
+        assert_eq!(shown(&queue.drain(&store)), ["Updated(x@12)", "Deleted(x@12, Inferred)"]);
+        assert!(store.shown().is_empty());
+    }
+}
+
 #[test]
 fn a01_a_deletion_in_the_consumers_hands_is_not_repeated() {
     for (mut queue, store) in queues().into_iter().skip(1) {

@@ -552,11 +552,15 @@ fn producers_and_consumer_on_threads() {
                 }
                 versions
             });
-            for producer in producers {
-                producer.await.unwrap();
-            }
-            queue.close();
-            consumer.await.unwrap()
+            // The time only ends a test that would hang.
+            let all = async {
+                for producer in producers {
+                    producer.await.unwrap();
+                }
+                queue.close();
+                consumer.await.unwrap()
+            };
+            tokio::time::timeout(Duration::from_secs(120), all).await.expect("a wake-up was lost")
         });
         assert_eq!(versions.len(), 3);
         assert!(versions.into_values().all(|versions| versions == (0..EACH).collect::<Vec<_>>()));
