@@ -23,6 +23,7 @@ pub struct Parity {
     restart_resync: bool,
     watch_timeout_floor: bool,
     report_like_client_go: bool,
+    list_after_stop: bool,
 }
 
 macro_rules! rules {
@@ -57,6 +58,7 @@ impl Parity {
             restart_resync: true,
             watch_timeout_floor: true,
             report_like_client_go: true,
+            list_after_stop: true,
         }
     }
 
@@ -89,5 +91,8 @@ impl Parity {
         /// and replacements that failed, every time. Default `false`: of everything that does not heal by
         /// itself, and of 403 and 404 once per change.
         report_like_client_go, reports_like_client_go;
+        /// Whether a stop during the request for a streaming list counts as its failure, so that a list is
+        /// still asked for, whose answer nobody awaits. Default `false`: nothing is asked after a stop.
+        list_after_stop, lists_after_stop;
     }
 }

@@ -413,7 +413,7 @@ async fn at_rest_the_sink_equals_the_server() {
 
 #[tokio::test(start_paused = true)]
 async fn at_rest_the_sink_equals_the_server_under_client_gos_rules() {
-    for seed in 1000..1150 {
+    for seed in 1000_u64..1150 {
         // Where the mark never comes, client-go waits for ever.
         let streaming = if seed.is_multiple_of(2) { Streaming::Supported } else { Streaming::Refused };
         let requests = run(seed, streaming, Parity::client_go_0_37()).await;

@@ -2,7 +2,7 @@
 
 use futures_util::StreamExt;
 use informers_core::{
-    Change, Entry, Error, ErrorKind, Item, ListPart, ListTrailer, ListWatch, SinkError, Stage,
+    Change, Entry, Error, ErrorKind, Item, ListPart, ListTrailer, ListWatch, SinkError, Stage, Undecodable,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -13,12 +13,13 @@ use crate::machine::{AfterPage, Listing, Memory, PageFailure};
 
 /// How a page went.
 enum PageRead {
-    Whole(ListTrailer),
-    /// Nothing of it was offered: `untouched`.
-    Failed {
-        error: Error,
-        untouched: bool,
+    Whole {
+        trailer: ListTrailer,
+        /// The first refusal, where one spoils the list.
+        refusal: Option<SinkError>,
     },
+    /// Nothing of it was offered: `untouched`.
+    Failed { error: Error, untouched: bool },
 }
 
 impl<T: Send + Sync + 'static> Reflector<T> {
@@ -28,16 +29,20 @@ impl<T: Send + Sync + 'static> Reflector<T> {
         observer.list_began(Phase::Listing);
         let began = now();
         let mut items = 0;
+        let mut spoilt = None;
         let mut stage = sink.begin(scope);
         let list = loop {
             let page =
                 read_page(&**list_watch, &mut *stage, &mut listing, memory, observer, cancel, &mut items);
             match page.await? {
-                PageRead::Whole(trailer) => match listing.page_ended(memory, &trailer, now()) {
-                    AfterPage::NextPage(next) => listing = next,
-                    AfterPage::Complete(list) => break list,
-                    AfterPage::Dropped(next) => return Ok(next),
-                },
+                PageRead::Whole { trailer, refusal } => {
+                    spoilt = spoilt.or(refusal);
+                    match listing.page_ended(memory, &trailer, now()) {
+                        AfterPage::NextPage(next) => listing = next,
+                        AfterPage::Complete(list) => break list,
+                        AfterPage::Dropped(next) => return Ok(next),
+                    }
+                }
                 PageRead::Failed { error, untouched } => {
                     let reason = error.clone();
                     match listing.failed(memory, error, untouched, now()) {
@@ -53,8 +58,18 @@ impl<T: Send + Sync + 'static> Reflector<T> {
                 }
             }
         };
-        if let Err(refusal) = stage.commit(list.version()) {
-            observer.refused(&refusal)?;
+        let refusal = match spoilt {
+            // It was reported when it happened.
+            Some(refusal) => Some(refusal),
+            None => match stage.commit(list.version()) {
+                Ok(()) => None,
+                Err(refusal) => {
+                    observer.refused(&refusal)?;
+                    Some(refusal)
+                }
+            },
+        };
+        if let Some(refusal) = refusal {
             let error = not_taken(&**list_watch, refusal);
             return Ok(list.refused(memory, error, now()));
         }
@@ -86,6 +101,7 @@ async fn read_page<T: Send + Sync + 'static>(
         None => return failed(silent(), true),
     };
     let mut untouched = true;
+    let mut spoilt = None;
     loop {
         stage_ready(stage, cancel).await?;
         listing.part_arrived(now());
@@ -97,14 +113,19 @@ async fn read_page<T: Send + Sync + 'static>(
                 for item in batch {
                     untouched = false;
                     *items += 1;
-                    if let Err(error) = offer(list_watch, stage, memory, observer, Change::added(item))? {
-                        return failed(error, false);
+                    match offer(stage, memory, observer, Change::added(item))? {
+                        Ok(()) => {}
+                        // client-go replaces when it has read the whole list.
+                        Err(BadObject::Refused(refusal)) => spoilt = spoilt.or(Some(refusal)),
+                        Err(BadObject::Undecodable(bad)) => {
+                            return failed(undecodable(list_watch, bad), false);
+                        }
                     }
                 }
             }
             Some(Some(Ok(ListPart::Trailer(trailer)))) => {
                 observer.activity(memory);
-                return Ok(PageRead::Whole(trailer));
+                return Ok(PageRead::Whole { trailer, refusal: spoilt });
             }
             Some(Some(Err(error))) => return failed(error, untouched),
             Some(None) => {
@@ -118,22 +139,32 @@ async fn read_page<T: Send + Sync + 'static>(
     }
 }
 
-/// Offers one object of a replacement. The inner error is for the whole list.
+/// Why client-go would give up a whole list for one object.
+pub(super) enum BadObject {
+    Undecodable(Undecodable),
+    Refused(SinkError),
+}
+
+/// The error of a list with an object that cannot be decoded, under client-go's rules.
+pub(super) fn undecodable<T: 'static>(list_watch: &dyn ListWatch<T>, bad: Undecodable) -> Error {
+    Error::new(ErrorKind::Other, format!("list {}", list_watch.description()))
+        .with_message("an object cannot be decoded")
+        .with_source(bad)
+}
+
+/// Offers one object of a replacement.
 pub(super) fn offer<T: 'static>(
-    list_watch: &dyn ListWatch<T>,
     stage: &mut dyn Stage<T>,
     memory: &Memory,
     observer: &Observer,
     mut change: Change<T>,
-) -> Result<Result<(), Error>, Stop> {
+) -> Result<Result<(), BadObject>, Stop> {
+    let fails = memory.parity().fails_on_bad_objects();
     match &change.item {
         Item::Undecodable(undecodable) => {
             observer.undecodable(undecodable);
-            if memory.parity().fails_on_bad_objects() {
-                let error = Error::new(ErrorKind::Other, format!("list {}", list_watch.description()))
-                    .with_message("an object cannot be decoded")
-                    .with_source(undecodable.clone());
-                return Ok(Err(error));
+            if fails {
+                return Ok(Err(BadObject::Undecodable(undecodable.clone())));
             }
         }
         Item::Decoded(entry) => {
@@ -145,8 +176,8 @@ pub(super) fn offer<T: 'static>(
     }
     if let Err(refusal) = stage.offer(change) {
         observer.refused(&refusal)?;
-        if memory.parity().fails_on_bad_objects() {
-            return Ok(Err(not_taken(list_watch, refusal)));
+        if fails {
+            return Ok(Err(BadObject::Refused(refusal)));
         }
     }
     Ok(Ok(()))

@@ -1,15 +1,15 @@
 //! Reading a streaming list.
 
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use informers_core::{Error, ErrorKind, WatchEvent};
 use tokio_util::sync::CancellationToken;
 
 use super::consistency::Streamed;
-use super::list::{not_taken, offer};
+use super::list::{BadObject, not_taken, offer, undecodable};
 use super::waits::{bounded, stage_ready};
-use super::{Reflector, Step, now};
+use super::{Reflector, Step, Stop, now};
 use crate::Phase;
-use crate::machine::{EventKind, Streaming};
+use crate::machine::{EventKind, Listing, Streaming};
 
 impl<T: Send + Sync + 'static> Reflector<T> {
     pub(super) async fn stream(&mut self, mut streaming: Streaming, cancel: &CancellationToken) -> Step {
@@ -18,7 +18,14 @@ impl<T: Send + Sync + 'static> Reflector<T> {
         observer.list_began(Phase::Streaming);
         let began = now();
         let opening = list_watch.watch(streaming.params().clone());
-        let mut stream = match bounded(opening, cancel, streaming.deadline(memory)).await? {
+        let Ok(opened) = bounded(opening, cancel, streaming.deadline(memory)).await else {
+            if memory.parity().lists_after_stop() {
+                let request = Listing::begin(memory, now()).request().clone();
+                drop(list_watch.list(request).now_or_never());
+            }
+            return Err(Stop);
+        };
+        let mut stream = match opened {
             Some(Ok(stream)) => stream,
             Some(Err(error)) => return Ok(streaming.failed(memory, error, now())),
             None => return Ok(streaming.given_up(memory, now())),
@@ -46,8 +53,11 @@ impl<T: Send + Sync + 'static> Reflector<T> {
                             streamed.note(&change);
                         }
                         items += 1;
-                        if let Err(error) = offer(&**list_watch, &mut *stage, memory, observer, change)? {
-                            return Ok(streaming.refused(memory, error, now));
+                        // An object that is refused is missing, also in client-go.
+                        if let Err(BadObject::Undecodable(bad)) =
+                            offer(&mut *stage, memory, observer, change)?
+                        {
+                            return Ok(streaming.failed(memory, undecodable(&**list_watch, bad), now));
                         }
                     }
                     WatchEvent::Bookmark { version, initial_events_end: true } => {

@@ -53,7 +53,8 @@ pub(crate) struct ReadList {
 }
 
 impl Listing {
-    pub(super) fn begin(memory: &mut Memory, now: Instant) -> Self {
+    /// Beginning with the first page.
+    pub(crate) fn begin(memory: &Memory, now: Instant) -> Self {
         let asked = if memory.version_unavailable {
             ResourceVersion::default()
         } else if memory.version.is_empty() {
@@ -167,15 +168,22 @@ impl ReadList {
 
     /// The sink took it.
     pub(crate) fn taken(self, memory: &mut Memory, now: Instant) -> Next {
-        if self.asked.is_any() && self.list.paginated {
-            memory.pages_any_version = true;
-        }
+        self.learn(memory);
         memory.list_taken(self.list.version);
         memory.open(now)
     }
 
     /// The sink did not take it.
     pub(crate) fn refused(self, memory: &mut Memory, error: Error, now: Instant) -> Next {
+        self.learn(memory);
         memory.fail(error, Then::Sync, now)
+    }
+
+    /// What the server showed of itself, whatever becomes of the list.
+    fn learn(&self, memory: &mut Memory) {
+        memory.version_unavailable = false;
+        if self.asked.is_any() && self.list.paginated {
+            memory.pages_any_version = true;
+        }
     }
 }
