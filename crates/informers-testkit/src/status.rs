@@ -24,7 +24,7 @@ pub struct Status {
     code: u16,
     reason: String,
     message: String,
-    details: Option<Details>,
+    details: Option<Box<Details>>,
     continue_token: Option<String>,
 }
 
@@ -173,9 +173,9 @@ impl Status {
     /// assert_eq!(error.kind(), ErrorKind::Expired);
     /// ```
     pub fn to_error(&self, action: impl Into<String>) -> Error {
-        let causes = self.details.iter().flat_map(|details| &details.causes);
+        let causes = self.details.as_deref().map(|details| details.causes.as_slice()).unwrap_or_default();
         let kind = match (self.code, self.reason.as_str()) {
-            (504, _) if causes.into_iter().any(|cause| cause.reason == "ResourceVersionTooLarge") => {
+            (504, _) if causes.iter().any(|cause| cause.reason == "ResourceVersionTooLarge") => {
                 ErrorKind::TooLargeResourceVersion
             }
             (_, "Expired") => ErrorKind::Expired,
@@ -207,7 +207,7 @@ impl Status {
             status: "Failure",
             message: &self.message,
             reason: &self.reason,
-            details: self.details.as_ref(),
+            details: self.details.as_deref(),
             code: Some(self.code),
         }
     }

@@ -87,6 +87,12 @@ pub(crate) fn resources(store: &Store, group: &str, version: &str) -> Option<Val
         if served.status {
             resources.push(sub("status", &def.kind, &["get", "patch", "update"]));
         }
+        if served.scale.is_some() {
+            let mut scale = sub("scale", "Scale", &["get", "patch", "update"]);
+            scale["group"] = json!("autoscaling");
+            scale["version"] = json!("v1");
+            resources.push(scale);
+        }
     }
     if resources.is_empty() {
         return None;

@@ -132,6 +132,9 @@ impl Exchange {
             status: path.subresource == "status",
             def: Arc::clone(&def),
         };
+        if path.subresource == "scale" {
+            return self.scale(&target, verb, body).await;
+        }
         match verb {
             Verb::Get => self.get(&target, &encoder),
             Verb::List => self.list(&def, &path, &encoder),
@@ -215,7 +218,12 @@ impl Exchange {
         }
         match path.subresource.as_str() {
             "" => {}
-            "status" if def.version(&path.version).is_some_and(|version| version.status) => {
+            "status" | "scale"
+                if def.version(&path.version).is_some_and(|version| match path.subresource.as_str() {
+                    "status" => version.status,
+                    _ => version.scale.is_some(),
+                }) =>
+            {
                 if !matches!(verb, Some(Verb::Get | Verb::Update | Verb::Patch)) {
                     return Err(not_allowed());
                 }
@@ -244,7 +252,7 @@ impl Exchange {
             Route::Health => return Ok(text_response(StatusCode::OK, "ok")),
             Route::Version => Some(discovery::version()),
             Route::CoreVersions => Some(discovery::core_versions(&self.service.address.to_string())),
-            Route::Groups => Some(self.service.world.read(|store| discovery::groups(store))),
+            Route::Groups => Some(self.service.world.read(discovery::groups)),
             Route::Group(group) => self.service.world.read(|store| discovery::group(store, group)),
             Route::Resources { group, version } => {
                 self.service.world.read(|store| discovery::resources(store, group, version))
@@ -267,6 +275,31 @@ impl Exchange {
             let object = found.ok_or_else(|| target.def.not_found(&target.name))?;
             Ok(json_response(StatusCode::OK, encoder.object(&object)))
         })
+    }
+
+    async fn scale(self, target: &Target, verb: Verb, body: Incoming) -> Result<Response<Body>, Status> {
+        let world = &self.service.world;
+        let stored = match verb {
+            Verb::Update => {
+                let options = write_options(self.query.dry_run("UpdateOptions")?);
+                let scale = self.read_object(&target.def, body).await?;
+                world.write(|store| store.update_scale(target, &scale, options))?
+            }
+            Verb::Patch => {
+                let options = write_options(self.query.dry_run("PatchOptions")?);
+                // A Scale has no lists that could be merged.
+                let patch = match self.content_type() {
+                    "application/strategic-merge-patch+json" => "application/merge-patch+json",
+                    other => other,
+                };
+                let patch = Patch::parse(patch, &read_body(body).await?, target.def.custom)?;
+                world.write(|store| store.patch_scale(target, &patch, options))?
+            }
+            _ => world
+                .read(|store| store.get(&target.def, &target.namespace, &target.name))
+                .ok_or_else(|| target.def.not_found(&target.name))?,
+        };
+        Ok(json_response(StatusCode::OK, to_bytes(&target.scale_of(&stored)?)))
     }
 
     fn list(

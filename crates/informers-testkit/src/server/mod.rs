@@ -3,8 +3,6 @@
 mod builder;
 mod kubeconfig;
 mod listen;
-#[cfg(test)]
-mod tests;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -84,7 +82,6 @@ impl ApiServer {
     }
 
     /// A server that is set up before it starts.
-    #[must_use]
     pub fn builder() -> ApiServerBuilder {
         ApiServerBuilder::default()
     }

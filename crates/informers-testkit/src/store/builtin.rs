@@ -3,6 +3,7 @@
 use informers_core::ResourceScope::{self, Cluster, Namespaced};
 
 use super::resource::{ResourceDef, VersionDef};
+use super::scale::ScalePaths;
 
 struct Row {
     group: &'static str,
@@ -108,7 +109,7 @@ pub(crate) fn builtin_resources() -> impl Iterator<Item = ResourceDef> {
         versions: vec![VersionDef {
             name: row.version.to_owned(),
             status: row.traits.contains('s'),
-            scale: row.traits.contains('c'),
+            scale: row.traits.contains('c').then(ScalePaths::default),
         }],
         custom: false,
         generation: row.traits.contains('g'),

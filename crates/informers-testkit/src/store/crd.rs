@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::delete::is_crd;
 use super::object::timestamp;
+use super::scale::ScalePaths;
 use super::{ResourceDef, Store, Stored, VersionDef};
 use crate::Status;
 
@@ -63,8 +64,14 @@ fn parse(name: &str, spec: &Value) -> Result<ResourceDef, Status> {
         .filter(|version| version.get("served").and_then(Value::as_bool).unwrap_or(false))
         .filter_map(|version| {
             let subresources = version.get("subresources");
-            let has = |name: &str| subresources.is_some_and(|all| all.get(name).is_some());
-            Some(VersionDef { name: text(version, "name")?, status: has("status"), scale: has("scale") })
+            let path =
+                |scale: &Value, field: &str| Some(text(scale, field)?.trim_start_matches('.').to_owned());
+            let scale = subresources.and_then(|all| all.get("scale")).map(|scale| ScalePaths {
+                spec: path(scale, "specReplicasPath").unwrap_or_default(),
+                status: path(scale, "statusReplicasPath").unwrap_or_default(),
+            });
+            let status = subresources.is_some_and(|all| all.get("status").is_some());
+            Some(VersionDef { name: text(version, "name")?, status, scale })
         })
         .collect();
     if spec.get("versions").and_then(Value::as_array).is_none_or(Vec::is_empty) {

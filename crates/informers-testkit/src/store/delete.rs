@@ -85,8 +85,7 @@ impl Store {
         old: &Arc<Stored>,
         now: SystemTime,
     ) -> Result<Deleted, Status> {
-        let is_namespace = def.group.is_empty() && def.plural == "namespaces";
-        let waits = is_namespace || is_crd(def) || !old.finalizers().is_empty();
+        let waits = is_namespace(def) || is_crd(def) || !old.finalizers().is_empty();
         if waits && old.is_terminating() {
             return Ok(Deleted::Object(Arc::clone(old)));
         }
@@ -95,7 +94,7 @@ impl Store {
         if waits || pod {
             let metadata = metadata_mut(&mut value);
             metadata.insert("deletionTimestamp".to_owned(), json!(timestamp(now)));
-            if !is_namespace && !is_crd(def) {
+            if !is_namespace(def) && !is_crd(def) {
                 metadata.insert("deletionGracePeriodSeconds".to_owned(), json!(0));
             }
             let generation = metadata.get("generation").and_then(Value::as_u64);
@@ -111,7 +110,9 @@ impl Store {
                 Deleted::Gone(old.at(self.revision()))
             });
         }
-        if is_namespace && let Value::Object(status) = value.entry("status").or_insert_with(|| json!({})) {
+        if is_namespace(def)
+            && let Value::Object(status) = value.entry("status").or_insert_with(|| json!({}))
+        {
             status.insert("phase".to_owned(), json!("Terminating"));
         }
         if is_crd(def) {
@@ -120,6 +121,10 @@ impl Store {
         let stored = self.store(def, Some(old), value)?;
         Ok(Deleted::Object(stored))
     }
+}
+
+pub(super) fn is_namespace(def: &ResourceDef) -> bool {
+    def.group.is_empty() && def.plural == "namespaces"
 }
 
 pub(super) fn is_crd(def: &ResourceDef) -> bool {

@@ -12,6 +12,7 @@ mod object;
 mod options;
 mod patch;
 mod resource;
+mod scale;
 #[cfg(test)]
 mod tests;
 mod validate;

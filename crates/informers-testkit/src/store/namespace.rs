@@ -6,9 +6,9 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-use super::{ResourceDef, Store, Target, WriteOptions};
+use super::{Store, Target, WriteOptions};
 use crate::Status;
 
 impl Store {
@@ -54,16 +54,6 @@ impl Store {
             }
             Some(_) => Ok(()),
         }
-    }
-
-    /// Whether an object without finalizers has nothing else that keeps it.
-    pub(super) fn may_vanish(&self, def: &ResourceDef, value: &Map<String, Value>) -> bool {
-        let name =
-            value.get("metadata").and_then(|metadata| metadata.get("name")?.as_str()).unwrap_or_default();
-        if def.group.is_empty() && def.plural == "namespaces" {
-            return !self.has_contents(name);
-        }
-        !super::delete::is_crd(def) || !self.has_custom_objects(name)
     }
 
     fn has_contents(&self, namespace: &str) -> bool {

@@ -2,6 +2,7 @@
 
 use informers_core::{ResourceScope, ResourceType};
 
+use super::scale::ScalePaths;
 use crate::Status;
 
 /// A resource that the server serves, in one or several versions over the same objects.
@@ -30,7 +31,7 @@ pub(crate) struct ResourceDef {
 pub(crate) struct VersionDef {
     pub(crate) name: String,
     pub(crate) status: bool,
-    pub(crate) scale: bool,
+    pub(crate) scale: Option<ScalePaths>,
 }
 
 impl ResourceDef {
@@ -45,7 +46,7 @@ impl ResourceDef {
             short_names: Vec::new(),
             categories: Vec::new(),
             scope: resource.scope(),
-            versions: vec![VersionDef { name: resource.version().to_owned(), status: true, scale: false }],
+            versions: vec![VersionDef { name: resource.version().to_owned(), status: true, scale: None }],
             custom: true,
             generation: true,
             unconditional_update: false,

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use serde_json::{Map, Value, json};
 
+use super::delete::{is_crd, is_namespace};
 use super::object::{metadata_mut, timestamp};
 use super::options::number_problem;
 use super::validate::{check_metadata, check_name};
@@ -325,10 +326,13 @@ impl Store {
         if options.dry_run {
             return Ok(Stored::new(new, old.revision));
         }
-        if old.is_terminating()
-            && !metadata_mut(&mut new).contains_key("finalizers")
-            && self.may_vanish(def, &new)
-        {
+        if old.is_terminating() && !metadata_mut(&mut new).contains_key("finalizers") {
+            if is_crd(def) || is_namespace(def) {
+                // What it holds may keep it still.
+                let stored = self.store(def, Some(old), new)?;
+                self.after_removal(options.now)?;
+                return Ok(stored);
+            }
             // The last finalizer is gone: so is the object. The answer shows it as it would have been.
             self.remove(def, old)?;
             self.after_removal(options.now)?;
@@ -413,7 +417,7 @@ fn set_defaults(target: &Target, value: &mut Map<String, Value>, keep_status: bo
         ("", "pods") => default("status", json!({"phase": "Pending"})),
         ("", "secrets") => default("type", json!("Opaque")),
         ("", "persistentvolumeclaims" | "persistentvolumes") => {
-            default("status", json!({"phase": "Pending"}))
+            default("status", json!({"phase": "Pending"}));
         }
         ("apps", "deployments" | "replicasets" | "statefulsets") => {
             if let Value::Object(spec) = value.entry("spec").or_insert_with(|| json!({})) {

@@ -185,3 +185,19 @@ fn definitions_are_checked() {
         assert_eq!(error.to_json()["details"]["causes"][0]["field"], field);
     }
 }
+
+#[test]
+fn a_finalizer_of_a_definition_keeps_the_resource() {
+    let mut harness = Harness::new();
+    let mut held = crd("Cluster");
+    held["metadata"]["finalizers"] = json!(["x.io/f"]);
+    harness.create("customresourcedefinitions", held).unwrap();
+    harness.create("widgets", widget("w")).unwrap();
+    harness.delete("customresourcedefinitions", "widgets.example.com").unwrap();
+    assert!(harness.get("widgets", "w").is_none());
+    assert!(harness.store.resource("example.com", "v1", "widgets").is_some());
+    let free = json!({"metadata": {"finalizers": null}});
+    harness.patch("customresourcedefinitions", "widgets.example.com", free).unwrap();
+    assert!(harness.store.resource("example.com", "v1", "widgets").is_none());
+    assert!(harness.get("customresourcedefinitions", "widgets.example.com").is_none());
+}

@@ -131,7 +131,7 @@ fn status_and_specification_are_apart() {
     assert_eq!(generation(&created), Some(1));
 
     let patch = json!({"spec": {"replicas": 3}, "status": {"replicas": 9}});
-    let changed = harness.patch("deployments", "d", patch.clone()).unwrap();
+    let changed = harness.patch("deployments", "d", patch).unwrap();
     assert_eq!((changed.value["status"].clone(), generation(&changed)), (json!({}), Some(2)));
 
     let target = Target { status: true, ..harness.target("deployments", "d") };
