@@ -27,13 +27,10 @@ fn take<F: Future<Output = Result<Batch<u64>, informers_delta_fifo::Closed>>>(po
     }
 }
 
-fn drain(queue: &SharedQueue<u64>, consumer: &mut Consumer<u64>, batches: bool) {
-    while !queue.is_empty() {
-        if batches {
-            take(consumer.pop_batch())
-        } else {
-            take(consumer.pop())
-        };
+fn drain(consumer: &mut Consumer<u64>, deltas: usize, batches: bool) {
+    let mut taken = 0;
+    while taken < deltas {
+        taken += if batches { take(consumer.pop_batch()) } else { take(consumer.pop()) };
     }
 }
 
@@ -55,7 +52,7 @@ fn add_pop((queue, consumer): &mut Pair, pods: &[Entry<u64>], batches: bool) {
     for pod in pods {
         let _ = sink.apply(Change::added(pod.clone()));
     }
-    drain(queue, consumer, batches);
+    drain(consumer, pods.len(), batches);
 }
 
 fn main() {
@@ -84,6 +81,6 @@ fn main() {
             let _ = stage.offer(Change::added(pod.clone()));
         }
         let _ = stage.commit(&"1".into());
-        drain(queue, consumer, true);
+        drain(consumer, 1, true);
     });
 }

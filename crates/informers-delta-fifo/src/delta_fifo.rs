@@ -310,9 +310,10 @@ impl<T> DeltaFifo<T> {
         self.line.iter().filter_map(|key| Some((key, self.items.get(key)?.as_slice())))
     }
 
-    pub(crate) fn discard(&mut self) {
-        self.items = HashMap::new();
-        self.line = VecDeque::new();
+    /// Takes out everything that waits, for good.
+    pub(crate) fn discard(&mut self) -> Vec<Delta<T>> {
+        self.line.clear();
+        std::mem::take(&mut self.items).into_values().flatten().collect()
     }
 }
 

@@ -347,8 +347,9 @@ impl<T> InOrderQueue<T> {
         self.items.iter()
     }
 
-    pub(crate) fn discard(&mut self) {
-        self.items = VecDeque::new();
+    /// Takes out everything that waits, for good.
+    pub(crate) fn discard(&mut self) -> Vec<Delta<T>> {
+        std::mem::take(&mut self.items).into()
     }
 }
 

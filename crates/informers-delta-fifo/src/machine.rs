@@ -131,7 +131,7 @@ impl<T> Machine<T> {
         }
     }
 
-    pub(crate) fn discard(&mut self) {
-        either!(self, queue => queue.discard());
+    pub(crate) fn discard(&mut self) -> Vec<Delta<T>> {
+        either!(self, queue => queue.discard())
     }
 }

@@ -523,7 +523,8 @@ fn no_lock_is_held_while_the_consumer_processes() {
 #[test]
 fn producers_and_consumer_on_threads() {
     const EACH: u64 = 3000;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_time().build().unwrap();
     for (queue, mut consumer) in [
         in_order_queue(
             InOrderQueue::atomic().with_batch_size(16),
