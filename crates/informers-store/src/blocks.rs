@@ -10,51 +10,76 @@ const BLOCK: usize = 64;
 
 type Block<T> = Arc<Vec<Entry<T>>>;
 
-/// All blocks but the last are full.
-pub(crate) struct Blocks<T> {
-    blocks: Vec<Block<T>>,
+/// All blocks but the last are full, and none is empty but the only one.
+pub(crate) enum Blocks<T> {
+    /// Most postings are this short; they save a step on the way to their entries.
+    One(Block<T>),
+    Many(Vec<Block<T>>),
 }
 
 impl<T> Blocks<T> {
     pub(crate) fn with_capacity(entries: usize) -> Self {
-        Self { blocks: Vec::with_capacity(entries.div_ceil(BLOCK)) }
+        Self::One(Arc::new(Vec::with_capacity(entries.min(BLOCK))))
+    }
+
+    fn blocks(&self) -> &[Block<T>] {
+        match self {
+            Self::One(block) => std::slice::from_ref(block),
+            Self::Many(blocks) => blocks,
+        }
+    }
+
+    fn blocks_mut(&mut self) -> &mut [Block<T>] {
+        match self {
+            Self::One(block) => std::slice::from_mut(block),
+            Self::Many(blocks) => blocks,
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.blocks.last().map_or(0, |last| (self.blocks.len() - 1) * BLOCK + last.len())
+        let blocks = self.blocks();
+        blocks.last().map_or(0, |last| (blocks.len() - 1) * BLOCK + last.len())
     }
 
     pub(crate) fn get(&self, at: usize) -> &Entry<T> {
-        &self.blocks[at / BLOCK][at % BLOCK]
+        &self.blocks()[at / BLOCK][at % BLOCK]
     }
 
     /// Gives back what was there.
     pub(crate) fn set(&mut self, at: usize, entry: Entry<T>) -> Entry<T> {
-        std::mem::replace(&mut Arc::make_mut(&mut self.blocks[at / BLOCK])[at % BLOCK], entry)
+        std::mem::replace(&mut Arc::make_mut(&mut self.blocks_mut()[at / BLOCK])[at % BLOCK], entry)
     }
 
     pub(crate) fn push(&mut self, entry: Entry<T>) {
-        match self.blocks.last_mut() {
-            Some(last) if last.len() < BLOCK => Arc::make_mut(last).push(entry),
-            _ => self.blocks.push(Arc::new(vec![entry])),
+        match self {
+            Self::One(block) if block.len() == BLOCK => {
+                *self = Self::Many(vec![Arc::clone(block), Arc::new(vec![entry])]);
+            }
+            Self::One(block) => Arc::make_mut(block).push(entry),
+            Self::Many(blocks) => match blocks.last_mut() {
+                Some(last) if last.len() < BLOCK => Arc::make_mut(last).push(entry),
+                _ => blocks.push(Arc::new(vec![entry])),
+            },
         }
     }
 
     /// Takes one out; the last one takes its place.
     pub(crate) fn swap_remove(&mut self, at: usize) -> Option<Entry<T>> {
-        let last_block = self.blocks.last_mut()?;
+        let last_block = self.blocks_mut().last_mut()?;
         let last = Arc::make_mut(last_block).pop()?;
-        if last_block.is_empty() {
-            self.blocks.pop();
+        if let Self::Many(blocks) = self {
+            blocks.pop_if(|block| block.is_empty());
+            if let [only] = blocks.as_slice() {
+                *self = Self::One(Arc::clone(only));
+            }
         }
         if at == self.len() { Some(last) } else { Some(self.set(at, last)) }
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot<T> {
-        match self.blocks.as_slice() {
-            [] => Snapshot::Empty,
-            [block] => Snapshot::Block(Arc::clone(block)),
-            blocks => Snapshot::Blocks(blocks.to_vec()),
+        match self {
+            Self::One(block) => Snapshot::Block(Arc::clone(block)),
+            Self::Many(blocks) => Snapshot::Blocks(blocks.clone()),
         }
     }
 }
@@ -115,7 +140,7 @@ mod tests {
 
     #[test]
     fn behaves_as_a_vector_over_block_borders() {
-        let mut blocks = Blocks::with_capacity(0);
+        let mut blocks = Blocks::with_capacity(1);
         let mut model = Vec::new();
         for n in 0..3 * BLOCK + 1 {
             blocks.push(entry(n));

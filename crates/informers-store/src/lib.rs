@@ -41,7 +41,7 @@
 //! - Readers do not write shared cache lines, except for the reference counts of what they hand out.
 //!
 //! # Cost
-//! Per object: one table slot and one place in a list, some 32 bytes; per index 28 bytes. Postings hold
+//! Per object: one table slot and one place in a list, some 35 bytes; per index 28 bytes, and 80 for each distinct value. Postings hold
 //! entries, so a look-up needs no second one by key. No write depends on how many objects share a value.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

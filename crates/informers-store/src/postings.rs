@@ -37,7 +37,7 @@ enum Members<T> {
     None,
     /// Most postings of an index by a unique value stay like this, without an allocation.
     One(Entry<T>, u32),
-    Many(Box<Many<T>>),
+    Many(Many<T>),
 }
 
 struct Many<T> {
@@ -247,10 +247,10 @@ impl<T> Members<T> {
         match std::mem::replace(self, Self::None) {
             Self::None => *self = Self::One(entry, object),
             Self::One(first, first_object) => {
-                let mut entries = Blocks::with_capacity(1);
+                let mut entries = Blocks::with_capacity(2);
                 entries.push(first);
                 entries.push(entry);
-                *self = Self::Many(Box::new(Many { entries, objects: vec![first_object, object] }));
+                *self = Self::Many(Many { entries, objects: vec![first_object, object] });
             }
             Self::Many(mut many) => {
                 many.entries.push(entry);
