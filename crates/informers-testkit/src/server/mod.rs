@@ -25,6 +25,10 @@ use crate::world::lock;
 /// `Status` objects. It knows the usual built-in resources, learns others from a CustomResourceDefinition
 /// or from [`ApiServerBuilder::resource`], and speaks HTTP/1.1 and HTTP/2 without TLS.
 ///
+/// Two answers come sooner than from a real server: a version that is too large is refused at once, not after
+/// three seconds, and [`World::compact`] takes effect at once, where a real server serves old versions from
+/// its cache for a while. Pods are deleted at once, whatever their grace period.
+///
 /// What it does not do: it validates no specification against a schema and prunes nothing, fills in few
 /// defaults, keeps no managed fields, has neither admission nor authorization, and runs no controllers. Two
 /// jobs of controllers it does itself, at once: the contents of a deleted namespace go with it, and a new

@@ -207,7 +207,7 @@ impl Store {
                 }
             }
             if crd.finalizers().is_empty() && !self.has_custom_objects(&name) {
-                self.collections.remove(&name);
+                self.unregister(&name);
                 self.remove(&crds, &crd)?;
             }
         }

@@ -103,12 +103,14 @@ impl Store {
             }
         }
         if !waits {
+            if pod {
+                // A pod's deletion is announced first, even if nothing has to end gracefully.
+                let announced = self.store(def, Some(old), value)?;
+                self.remove(def, &announced)?;
+                return Ok(Deleted::Object(announced.at(self.revision())));
+            }
             self.remove(def, old)?;
-            return Ok(if pod {
-                Deleted::Object(Stored::new(value, self.revision()))
-            } else {
-                Deleted::Gone(old.at(self.revision()))
-            });
+            return Ok(Deleted::Gone(old.at(self.revision())));
         }
         if is_namespace(def)
             && let Value::Object(status) = value.entry("status").or_insert_with(|| json!({}))

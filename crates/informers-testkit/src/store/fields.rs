@@ -33,7 +33,9 @@ impl Selection {
             fields.unwrap_or_default().parse().map_err(|error| bad(format!("{error}")))?;
         for requirement in fields.requirements() {
             let path = requirement.path();
-            if matches!(path, "metadata.name" | "metadata.namespace") || def.fields.contains(&path) {
+            // Resources that name their fields themselves do not know a namespace that they have not.
+            let namespace = path == "metadata.namespace" && (def.is_namespaced() || def.fields.is_empty());
+            if namespace || path == "metadata.name" || def.fields.contains(&path) {
                 continue;
             }
             return Err(bad(if def.fields.is_empty() && !def.custom {

@@ -54,6 +54,8 @@ pub(crate) struct Store {
     compacted: u64,
     /// By `plural.group`.
     collections: BTreeMap<String, Collection>,
+    /// Resources that are no longer served, with what their open watches have yet to tell.
+    retired: VecDeque<Collection>,
     incarnations: u64,
     random: fastrand::Rng,
     config: StoreConfig,
@@ -114,6 +116,7 @@ impl Store {
             revision: 1,
             compacted: 0,
             collections: BTreeMap::new(),
+            retired: VecDeque::new(),
             incarnations: 0,
             random: fastrand::Rng::with_seed(config.seed),
             config,
@@ -156,6 +159,15 @@ impl Store {
                 };
                 self.collections.insert(ident, collection);
             }
+        }
+    }
+
+    /// Serves a resource no longer. Its open watches end when they have told its last events.
+    fn unregister(&mut self, ident: &str) {
+        const KEPT: usize = 16;
+        self.retired.extend(self.collections.remove(ident));
+        while self.retired.len() > KEPT {
+            self.retired.pop_front();
         }
     }
 

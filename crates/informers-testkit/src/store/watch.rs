@@ -96,9 +96,10 @@ impl Store {
             batch.ended = true;
             return batch;
         }
-        let Some(collection) =
-            self.collections.get(&watch.ident).filter(|found| found.incarnation == watch.incarnation)
-        else {
+        let served =
+            self.collections.get(&watch.ident).filter(|found| found.incarnation == watch.incarnation);
+        let retired = || self.retired.iter().find(|found| found.incarnation == watch.incarnation);
+        let Some(collection) = served.or_else(retired) else {
             watch.ended = true;
             batch.ended = true;
             return batch;
@@ -121,6 +122,8 @@ impl Store {
             batch.frames.extend(frame(&watch.selection, event));
         }
         watch.position = watch.position.max(self.revision);
+        watch.ended = served.is_none();
+        batch.ended = watch.ended;
         batch
     }
 }

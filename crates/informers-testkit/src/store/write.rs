@@ -250,7 +250,15 @@ impl Store {
             }
         }
 
-        let mut new = if target.status {
+        // Kubelets write labels of pods and nodes together with their status.
+        let whole_status = def.group.is_empty() && matches!(def.plural.as_str(), "pods" | "nodes");
+        let mut new = if target.status && whole_status {
+            match old.value.get("spec") {
+                Some(spec) => value.insert("spec".to_owned(), spec.clone()),
+                None => value.remove("spec"),
+            };
+            value
+        } else if target.status {
             let mut new = old.value.clone();
             match value.remove("status") {
                 Some(status) => new.insert("status".to_owned(), status),

@@ -135,6 +135,7 @@ fn a_definition_makes_and_unmakes_a_resource() {
     harness.delete("customresourcedefinitions", "widgets.example.com").unwrap();
     assert!(harness.store.resource("example.com", "v1", "widgets").is_none());
     assert!(harness.get("customresourcedefinitions", "widgets.example.com").is_none());
+    assert_eq!(harness.frames(&mut watch), [format!("DELETED w@{}", created.revision + 2), "END".to_owned()]);
     assert_eq!(harness.frames(&mut watch), ["END"]);
 
     harness.create("customresourcedefinitions", crd("Namespaced")).unwrap();
@@ -200,4 +201,18 @@ fn a_finalizer_of_a_definition_keeps_the_resource() {
     harness.patch("customresourcedefinitions", "widgets.example.com", free).unwrap();
     assert!(harness.store.resource("example.com", "v1", "widgets").is_none());
     assert!(harness.get("customresourcedefinitions", "widgets.example.com").is_none());
+}
+
+#[test]
+fn the_deletion_of_a_pod_is_announced() {
+    let mut harness = Harness::new();
+    let created = harness.create("pods", json!({"metadata": {"name": "p"}})).unwrap().revision;
+    let options = WatchOptions { version: Some(created), ..WatchOptions::default() };
+    let mut watch = harness.store.watch(&harness.def("pods"), &options).unwrap();
+    let Ok(Deleted::Object(last)) = harness.delete("pods", "p") else { panic!("pods are answered whole") };
+    assert_eq!((last.revision, last.value["metadata"]["generation"].as_u64()), (created + 2, Some(2)));
+    assert!(last.is_terminating());
+    let expected = [format!("MODIFIED p@{}", created + 1), format!("DELETED p@{}", created + 2)];
+    assert_eq!(harness.frames(&mut watch), expected);
+    assert!(harness.get("pods", "p").is_none());
 }

@@ -280,6 +280,7 @@ fn fields_are_known_by_resource() {
     }
     let error = parse("pods", "spec.other=x").unwrap_err();
     assert_eq!((error.code(), error.message()), (400, "field label not supported: spec.other"));
+    assert_eq!(parse("nodes", "metadata.namespace=x").unwrap_err().code(), 400);
     let error = parse("configmaps", "data.x=y").unwrap_err();
     let problem = "\"data.x\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"";
     assert_eq!(error.message(), problem);

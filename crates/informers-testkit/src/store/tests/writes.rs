@@ -147,6 +147,17 @@ fn status_and_specification_are_apart() {
 }
 
 #[test]
+fn labels_of_pods_come_with_their_status() {
+    let mut harness = Harness::new();
+    harness.create("pods", json!({"metadata": {"name": "p"}, "spec": {"nodeName": "n"}})).unwrap();
+    let target = Target { status: true, ..harness.target("pods", "p") };
+    let patch = json!({"metadata": {"labels": {"x": "y"}}, "spec": {"nodeName": "m"}, "status": {"phase": "Running"}});
+    let changed = harness.store.patch(&target, &Patch::Merge(patch), OPTIONS).unwrap();
+    assert_eq!((changed.label("x"), &changed.value["spec"]["nodeName"]), (Some("y"), &json!("n")));
+    assert_eq!(changed.value["status"]["phase"], "Running");
+}
+
+#[test]
 fn nothing_is_stored_on_a_dry_run() {
     let mut harness = Harness::new();
     let revision = harness.store.revision();
