@@ -41,8 +41,10 @@
 //! - Readers do not write shared cache lines, except for the reference counts of what they hand out.
 //!
 //! # Cost
-//! Per object: one table slot and one place in a list, some 35 bytes; per index 28 bytes, and 80 for each distinct value. Postings hold
-//! entries, so a look-up needs no second one by key. No write depends on how many objects share a value.
+//! Memory beside the objects, measured with a million of them as the growth of the process: 45 bytes per
+//! object for the map, 31 for an index with few distinct values, 44 for one with 20 objects per value, 108
+//! for one by a unique number. Postings hold entries, so a look-up needs no second one by key. No write
+//! depends on how many objects share a value. `examples/measure.rs` measures the speed on your machine.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod blocks;
