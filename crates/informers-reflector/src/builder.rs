@@ -56,6 +56,27 @@ impl Default for StreamingPatience {
 }
 
 /// Settings of a [`Reflector`]; see [`Reflector::builder`].
+///
+/// Hooks run on the reflector's own task, so they must return at once. One that panics is logged, and the
+/// reflector goes on.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use std::time::Duration;
+/// # use informers_core::*;
+/// use informers_reflector::{Every, FirstList, Reflector};
+///
+/// # fn f(list_watch: Arc<dyn ListWatch<()>>, sink: impl Sink<()> + 'static) {
+/// let reflector = Reflector::builder(list_watch, sink)
+///     .name("pods of the shop")
+///     .scope(Scope::namespace("shop"))
+///     .first_list(FirstList::MostRecent)
+///     .resync(Every::new(Duration::from_secs(600)))
+///     .watch_error_handler(|error| eprintln!("{error}"))
+///     .build();
+/// assert_eq!(reflector.name(), "pods of the shop");
+/// # }
+/// ```
 pub struct ReflectorBuilder<T> {
     list_watch: Arc<dyn ListWatch<T>>,
     sink: Box<dyn Sink<T>>,
@@ -162,7 +183,7 @@ impl<T: Send + Sync + 'static> ReflectorBuilder<T> {
         self
     }
 
-    /// Called with failures, on the reflector's own task, so it must return at once. What heals by itself,
+    /// Called with failures. What heals by itself,
     /// such as an expired version, is not told; a denied permission or a missing resource once per change.
     #[must_use]
     pub fn watch_error_handler(mut self, handler: impl Fn(&Error) + Send + Sync + 'static) -> Self {

@@ -1,5 +1,6 @@
 //! The callbacks of a reflector.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use informers_core::{Error, SinkError, Undecodable};
@@ -13,8 +14,11 @@ pub(crate) struct Hooks {
     pub(crate) refused: Hook<SinkError>,
 }
 
+/// Calls the hook. That it panics must not stop the reflector.
 pub(crate) fn call<E>(hook: &Hook<E>, about: &E) {
-    if let Some(hook) = hook {
-        hook(about);
+    if let Some(hook) = hook
+        && catch_unwind(AssertUnwindSafe(|| hook(about))).is_err()
+    {
+        tracing::error!("a hook of a reflector panicked; going on");
     }
 }

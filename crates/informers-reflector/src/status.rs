@@ -6,6 +6,16 @@ use informers_core::{Error, ResourceVersion};
 use tokio::sync::watch;
 
 /// What a reflector does at the moment.
+///
+/// ```
+/// use std::time::Instant;
+/// use informers_core::{Error, ErrorKind};
+/// use informers_reflector::Phase;
+///
+/// let reason = Error::new(ErrorKind::Forbidden, "watch pods");
+/// let phase = Phase::Forbidden { reason, until: Instant::now() };
+/// assert!(phase.reason().unwrap().is_forbidden() && !phase.is_watching());
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum Phase {
@@ -16,7 +26,7 @@ pub enum Phase {
     Listing,
     /// It reads the initial events of a streaming list.
     Streaming,
-    /// It watches. Between two watches that follow each other at once, it counts as watching too.
+    /// It watches, or its watch ended in good order and the next one is being opened.
     Watching,
     /// It failed and waits for its next attempt.
     Waiting {
@@ -86,6 +96,13 @@ impl Phase {
 }
 
 /// How a reflector is doing.
+///
+/// ```
+/// use informers_reflector::ReflectorStatus;
+///
+/// let fresh = ReflectorStatus::default();
+/// assert!(!fresh.synced && fresh.version.is_empty() && fresh.last_error.is_none());
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ReflectorStatus {

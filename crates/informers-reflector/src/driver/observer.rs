@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use informers_core::{Error, Metrics, SinkError, Undecodable};
-use tracing::{debug, trace, warn};
+use tracing::{debug, info, trace, warn};
 
 use super::{Stop, now};
 use crate::hooks::{Hooks, call};
@@ -115,6 +115,7 @@ impl Observer {
                     self.update(|status| status.last_error = Some(error));
                 }
                 Notice::Remark(remark) => warn!(reflector = %self.name, "{remark}"),
+                Notice::Recovered(news) => info!(reflector = %self.name, "{news}"),
             }
         }
     }

@@ -9,7 +9,7 @@ use super::list::{BadObject, not_taken, offer, undecodable};
 use super::waits::{bounded, stage_ready};
 use super::{Reflector, Step, Stop, now};
 use crate::Phase;
-use crate::machine::{EventKind, Listing, Streaming};
+use crate::machine::{EventKind, Initial, Listing, Streaming};
 
 impl<T: Send + Sync + 'static> Reflector<T> {
     pub(super) async fn stream(&mut self, mut streaming: Streaming, cancel: &CancellationToken) -> Step {
@@ -74,6 +74,10 @@ impl<T: Send + Sync + 'static> Reflector<T> {
                     _ => {}
                 }
             }
+        };
+        streaming = match streaming.completed(memory, &version, now()) {
+            Initial::Complete(streaming) => streaming,
+            Initial::Dropped(next) => return Ok(next),
         };
         if let Err(refusal) = stage.commit(&version) {
             observer.refused(&refusal)?;

@@ -137,7 +137,7 @@ impl Memory {
         self.not_found = 0;
         // A denied watch is not granted by a list.
         if let Some(denial) = self.denial.take_if(|denial| denial.then == Then::Sync) {
-            self.notice(Notice::Remark(match denial.denied {
+            self.notice(Notice::Recovered(match denial.denied {
                 Denied::Gone => "the resource is back",
                 Denied::Forbidden => "the permission to list is there",
             }));
@@ -149,7 +149,7 @@ impl Memory {
         self.fruitless_watches = 0;
         self.not_found = 0;
         if self.denial.take().is_some() {
-            self.notice(Notice::Remark("the permission to watch is there"));
+            self.notice(Notice::Recovered("the permission to watch is there"));
         }
     }
 

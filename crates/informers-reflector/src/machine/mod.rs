@@ -34,7 +34,7 @@ use informers_core::Error;
 pub(crate) use denial::Denied;
 pub(crate) use listing::{AfterPage, Listing, PageFailure};
 pub(crate) use memory::{Memory, Rules};
-pub(crate) use streaming::Streaming;
+pub(crate) use streaming::{Initial, Streaming};
 pub(crate) use watching::{EventKind, Opening, Watching};
 
 /// What is to be done next.
@@ -87,6 +87,8 @@ pub(crate) enum Notice {
     Failed(Error),
     /// A failure that heals by itself or was told before, for the status alone.
     Overcome(Error),
-    /// Good or strange news, for the log.
+    /// Something strange, for the log.
     Remark(&'static str),
+    /// A denial has ended, for the log.
+    Recovered(&'static str),
 }

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use informers_core::{Error, ErrorKind, ListTrailer};
 
 use super::{
-    AfterPage, Denied, EventKind, Listing, Memory, Next, Notice, Opening, PageFailure, Rules, Streaming,
-    Then, Waiting, Watching,
+    AfterPage, Denied, EventKind, Initial, Listing, Memory, Next, Notice, Opening, PageFailure, Rules,
+    Streaming, Then, Waiting, Watching,
 };
 use crate::Backoff;
 
@@ -117,9 +117,10 @@ impl Machine {
                 State::Streaming(streaming)
             }
             ("opened", State::Next(Next::Open(opening))) => State::Watching(opening.opened(now)),
-            ("mark", State::Streaming(streaming)) => {
-                State::Watching(streaming.taken(memory, rest.into(), now))
-            }
+            ("mark", State::Streaming(streaming)) => match streaming.completed(memory, &rest.into(), now) {
+                Initial::Complete(streaming) => State::Watching(streaming.taken(memory, rest.into(), now)),
+                Initial::Dropped(next) => State::Next(next),
+            },
             ("refused", State::Streaming(streaming)) => {
                 State::Next(streaming.refused(memory, error(ErrorKind::Other), now))
             }

@@ -1,5 +1,6 @@
 //! Reading the initial events of a streaming list.
 
+use std::cmp::Ordering;
 use std::time::{Duration, Instant};
 
 use informers_core::{Error, ErrorKind, ResourceVersion, WatchParams};
@@ -20,6 +21,15 @@ pub(crate) struct Streaming {
     events: u64,
     opened: bool,
     second_attempt: bool,
+}
+
+/// What comes of initial events that were read to their mark.
+#[derive(Debug)]
+pub(crate) enum Initial {
+    /// They may be put in place.
+    Complete(Streaming),
+    /// They are of no use.
+    Dropped(Next),
 }
 
 impl Streaming {
@@ -74,6 +84,18 @@ impl Streaming {
     pub(crate) fn held_up(&mut self, time: Duration) {
         self.quiet += time;
         self.total += time;
+    }
+
+    /// The initial events are complete. If their state is older than what was asked for, it is of no use.
+    pub(crate) fn completed(self, memory: &mut Memory, version: &ResourceVersion, now: Instant) -> Initial {
+        let asked = &self.params.version;
+        let older = asked.is_specific() && version.compare(asked) == Some(Ordering::Less);
+        if !older || memory.parity().has_no_client_limits() {
+            return Initial::Complete(self);
+        }
+        memory.notice(Notice::Remark("a streaming list older than asked for was not taken"));
+        memory.version_unavailable = true;
+        Initial::Dropped(self.again(memory, now))
     }
 
     /// The sink took the state of this version; the stream goes on as a watch.

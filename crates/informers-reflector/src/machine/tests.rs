@@ -145,6 +145,30 @@ fn an_expired_streaming_list_is_asked_for_without_a_version() {
 }
 
 #[test]
+fn a_streaming_list_of_the_past_is_not_taken() {
+    check(
+        streaming(),
+        "> stream
+         opened
+         > streaming
+         mark 300
+         > watching, at 300
+         error Expired
+         > wait 800ms, then list
+         deadline
+         > stream 300
+         opened
+         > streaming
+         mark 250
+         > stream
+         opened
+         > streaming
+         mark 310
+         > watching, at 310",
+    );
+}
+
+#[test]
 fn a_list_that_fails_on_a_later_page() {
     check(
         paged(),

@@ -210,6 +210,31 @@ async fn a08_every_failure_is_followed_by_another_attempt() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a08_the_same_for_streaming_lists() {
+    for (kind, instead) in [
+        (ErrorKind::ConnectionRefused, false),
+        (ErrorKind::TooManyRequests, false),
+        (ErrorKind::Unauthorized, false),
+        (ErrorKind::Unavailable, true),
+        (ErrorKind::Internal, true),
+    ] {
+        // Where a list may work although the stream does not, it is tried at once, each time.
+        let failure = if instead { 2 } else { 1 };
+        let mut answers = vec![refuse(kind); 3 * failure];
+        answers.push(stream([added("a", 1), mark(5), Frame::Hole]));
+        let requests = answers.len();
+        let run = Run::streaming(answers);
+        run.until(requests).await;
+        let asked = run.server.asked();
+        assert_eq!(asked.iter().filter(|asked| *asked == "stream ").count(), 4, "{kind:?}: {asked:?}");
+        let pauses: Vec<_> = run.server.gaps().into_iter().filter(|gap| *gap > 0.0).collect();
+        assert!(pauses.len() == 3 && pauses[2] > pauses[0], "{kind:?}: {pauses:?}");
+        assert_eq!(run.sink.contents(), ["a@1"]);
+        run.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a08_a_sink_that_does_not_take_a_list_is_offered_the_next_one() {
     let sink = MapSink::new();
     sink.lock().refuse_commits = 2;

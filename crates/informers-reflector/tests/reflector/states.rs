@@ -152,6 +152,16 @@ async fn a_schedule_can_change_while_the_reflector_sleeps() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_hook_that_panics_does_not_stop_the_reflector() {
+    let run = Run::with([refuse(ErrorKind::Unavailable), list(10, []), watch([Frame::Hole])], |builder| {
+        builder.streaming_list(false).watch_error_handler(|error| panic!("{error}"))
+    });
+    run.until(3).await;
+    assert!(run.status().phase.is_watching());
+    run.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_closed_sink_ends_the_reflector() {
     let sink = MapSink::new();
     let answers =
