@@ -1,0 +1,88 @@
+//! The pager used alone: a list read in pages, without an informer.
+//!
+//! It reads ConfigMaps into a struct with the one field that is wanted; no Kubernetes types are compiled.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it shows its results")]
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use demo_cluster::ClusterArgs;
+use informers_core::{
+    Item, JsonDecoder, ListParams, Resource, ResourceScope, ResourceType, ResourceVersion, Scope, Source,
+};
+use informers_pager::Pager;
+use tokio_util::sync::CancellationToken;
+
+/// Counts the ConfigMaps of a cluster and the keys in them, reading the list in pages.
+#[derive(Parser)]
+#[command(version)]
+struct Args {
+    #[command(flatten)]
+    cluster: ClusterArgs,
+
+    /// Objects in one page
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
+    page_size: u32,
+
+    /// Objects made beforehand, on the embedded server only
+    #[arg(long, value_name = "N", default_value_t = 1203)]
+    objects: usize,
+}
+
+#[derive(serde::Deserialize)]
+struct ConfigMap {
+    #[serde(default)]
+    data: BTreeMap<String, serde_json::Value>,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(&Args::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(args: &Args) -> Result<()> {
+    let cluster = args.cluster.connect().await?;
+    println!("{cluster}");
+    if let Some(server) = &cluster.server {
+        for number in 0..args.objects {
+            server
+                .create(serde_json::json!({
+                    "apiVersion": "v1", "kind": "ConfigMap",
+                    "metadata": {"name": format!("settings-{number:04}")}, "data": {"number": number.to_string()},
+                }))
+                .context("the embedded server refuses an object")?;
+        }
+    }
+
+    let kind = ResourceType::new("", "v1", "ConfigMap", "configmaps", ResourceScope::Namespaced);
+    let resource = Resource::new(kind, JsonDecoder::<ConfigMap>::new());
+    let config_maps = cluster.client.list_watch(&resource, &Scope::all())?;
+    // No version: the most recent state, which servers give in pages.
+    let most_recent = ListParams::first(ResourceVersion::default());
+    let never = CancellationToken::new();
+
+    // The whole list in memory.
+    let pager = Pager::new().page_size(args.page_size);
+    let list = pager.list(&config_maps, most_recent.clone(), &never).await?;
+    println!("list:      {} objects in {} pages at version {}", list.items.len(), list.pages, list.version);
+
+    // One object at a time, while later pages are read.
+    let mut keys = 0;
+    let each = pager.each_item(&config_maps, most_recent, &never, |item| {
+        if let Item::Decoded(config_map) = item {
+            keys += config_map.data.len();
+        }
+        std::future::ready(Ok::<_, std::convert::Infallible>(()))
+    });
+    each.await?;
+    println!("each item: {keys} keys in them");
+    Ok(())
+}
