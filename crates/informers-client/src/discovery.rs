@@ -147,6 +147,10 @@ fn suggestions(wanted: &str, known: Vec<String>) -> Vec<String> {
         .collect();
     scored.sort();
     scored.dedup();
+    // Where the name itself is right, only the group was wrong.
+    if scored.first().is_some_and(|(score, _)| *score < 100) {
+        scored.retain(|(score, _)| *score < 100);
+    }
     scored.into_iter().map(|(_, name)| name).take(3).collect()
 }
 

@@ -335,7 +335,8 @@ fn connection_kind(failure: ConnectionFailure) -> ErrorKind {
 /// The kind of a server's answer. The more special question comes first: an expired version is a 410 too, a
 /// version that is too large a 504.
 pub(crate) fn status_kind(status: &Status) -> ErrorKind {
-    let kinds: [(fn(&Status) -> bool, ErrorKind); 13] = [
+    type Question = fn(&Status) -> bool;
+    let kinds: [(Question, ErrorKind); 13] = [
         (Status::is_too_large_resource_version, ErrorKind::TooLargeResourceVersion),
         (Status::is_expired, ErrorKind::Expired),
         (Status::is_gone, ErrorKind::Gone),

@@ -83,3 +83,7 @@ pub use config::{
 pub use discovery::ServerVersion;
 pub use error::{ClientError, ConnectionFailure};
 pub use informers_wire::Status;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

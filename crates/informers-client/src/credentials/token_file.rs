@@ -78,3 +78,47 @@ impl TokenFile {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(identity: &Identity) -> &str {
+        identity.authorization.as_ref().unwrap().to_str().unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a27_a_token_is_read_again_within_a_minute() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        std::fs::write(&path, "one\n").unwrap();
+        let file = TokenFile::new(path.clone());
+        assert_eq!(shown(&file.current().await.unwrap()), "Bearer one");
+        std::fs::write(&path, "two").unwrap();
+        tokio::time::advance(MAX_AGE - Duration::from_secs(1)).await;
+        assert_eq!(shown(&file.current().await.unwrap()), "Bearer one");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(shown(&file.current().await.unwrap()), "Bearer two");
+        std::fs::remove_file(&path).unwrap();
+        tokio::time::advance(MAX_AGE * 100).await;
+        assert_eq!(shown(&file.current().await.unwrap()), "Bearer two", "the last good one stays");
+    }
+
+    #[tokio::test]
+    async fn a27_a_rejected_token_is_replaced_for_all_who_showed_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        std::fs::write(&path, "one").unwrap();
+        let file = std::sync::Arc::new(TokenFile::new(path.clone()));
+        let old = file.current().await.unwrap();
+        assert!(file.after_rejection(&old).await.is_none(), "there is nothing newer");
+        std::fs::write(&path, "two").unwrap();
+        let tasks = [old.clone(), old].map(|old| {
+            let file = std::sync::Arc::clone(&file);
+            tokio::spawn(async move { file.after_rejection(&old).await })
+        });
+        for task in tasks {
+            assert_eq!(shown(&task.await.unwrap().unwrap()), "Bearer two");
+        }
+    }
+}

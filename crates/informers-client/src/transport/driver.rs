@@ -31,7 +31,7 @@ type RawConnection = http2::Connection<Stream, RequestBody, Watched>;
 #[derive(Clone)]
 pub(crate) struct Http2Connection {
     pub(super) sender: http2::SendRequest<RequestBody>,
-    connection: Arc<Mutex<RawConnection>>,
+    connection: Arc<Slot<RawConnection>>,
 }
 
 impl Http2Connection {
@@ -41,8 +41,19 @@ impl Http2Connection {
 
     /// How many streams the server allows at present.
     pub(super) fn max_streams(&self) -> usize {
-        self.connection.lock().current_max_send_streams()
+        match &*self.connection.0.lock() {
+            Running::Yes(connection) => connection.current_max_send_streams(),
+            Running::No(_) => 0,
+        }
     }
+}
+
+/// A connection while it runs, then why it ended.
+struct Slot<C>(Mutex<Running<C>>);
+
+enum Running<C> {
+    Yes(C),
+    No(Option<hyper::Error>),
 }
 
 /// Spawns hyper's tasks and tells after each of their steps, by which the arrival of the server's settings is
@@ -84,21 +95,33 @@ pub(super) async fn http2(
         .keep_alive_while_idle(true);
     let settled = async {
         let (sender, connection) = builder.handshake(stream).await?;
-        let connection = Http2Connection { sender, connection: Arc::new(Mutex::new(connection)) };
-        let driver =
-            drive(Arc::downgrade(pool), id, load, Arc::clone(&connection.connection), server.clone());
-        tokio::spawn(driver);
+        let slot = Arc::new(Slot(Mutex::new(Running::Yes(connection))));
+        let connection = Http2Connection { sender, connection: Arc::clone(&slot) };
+        let driver = drive(Arc::downgrade(pool), id, load, Arc::clone(&slot), server.clone());
+        let ended = Arc::clone(&stepped);
+        tokio::spawn(async move {
+            driver.await;
+            ended.notify_waiters();
+        });
         loop {
             let mut step = std::pin::pin!(stepped.notified());
             step.as_mut().enable();
-            if connection.max_streams() > 0 || connection.is_closed() {
-                return Ok(connection);
+            if connection.max_streams() > 0 {
+                return Ok(Some(connection));
+            }
+            if let Running::No(error) = &mut *slot.0.lock() {
+                return error.take().map_or(Ok(None), Err);
             }
             step.await;
         }
     };
     match tokio::time::timeout(pool.timeouts.tls_handshake, settled).await {
-        Ok(settled) => settled.map_err(|error| TransportError::exchanging(&server, error)),
+        Ok(Ok(Some(connection))) => Ok(connection),
+        Ok(Ok(None)) => {
+            let problem = format!("{server} closed the connection while it was being made");
+            Err(TransportError::new(ConnectionFailure::Lost, problem))
+        }
+        Ok(Err(error)) => Err(TransportError::exchanging(&server, error)),
         Err(_) => {
             let problem = format!("{server} does not begin HTTP/2; DISABLE_HTTP2=1 makes it HTTP/1.1");
             Err(TransportError::new(ConnectionFailure::Timeout, problem))
@@ -115,7 +138,13 @@ pub(super) async fn http1(
     let server = pool.connector.shown();
     let handshake = http1::Builder::new().handshake(stream).await;
     let (sender, connection) = handshake.map_err(|error| TransportError::exchanging(&server, error))?;
-    tokio::spawn(drive(Arc::downgrade(pool), id, load, Arc::new(Mutex::new(connection)), server));
+    tokio::spawn(drive(
+        Arc::downgrade(pool),
+        id,
+        load,
+        Arc::new(Slot(Mutex::new(Running::Yes(connection)))),
+        server,
+    ));
     Ok(sender)
 }
 
@@ -124,16 +153,25 @@ async fn drive<C: Future<Output = hyper::Result<()>> + Unpin>(
     pool: Weak<Inner>,
     id: u64,
     load: Arc<Load>,
-    connection: Arc<Mutex<C>>,
+    slot: Arc<Slot<C>>,
     server: String,
 ) {
     let Some(idle) = pool.upgrade().map(|pool| pool.timeouts.idle_connection) else { return };
     let mut tick = Box::pin(tokio::time::sleep(idle));
     let mut leases = load.leases();
-    let ended = poll_fn(|cx| {
-        if let Poll::Ready(ended) = Pin::new(&mut *connection.lock()).poll(cx) {
-            return Poll::Ready(ended);
+    poll_fn(|cx| {
+        let mut running = slot.0.lock();
+        let Running::Yes(connection) = &mut *running else { return Poll::Ready(()) };
+        if let Poll::Ready(ended) = Pin::new(connection).poll(cx) {
+            let error = ended.err();
+            if let Some(error) = &error {
+                tracing::debug!(server, error = error as &dyn std::error::Error, "connection ended");
+            }
+            // Dropping hyper's half closes the senders, so that nobody waits for it.
+            *running = Running::No(error);
+            return Poll::Ready(());
         }
+        drop(running);
         while tick.as_mut().poll(cx).is_ready() {
             if !load.is_active() && leases == load.leases() {
                 // Without a sender the connection ends by itself.
@@ -147,9 +185,6 @@ async fn drive<C: Future<Output = hyper::Result<()>> + Unpin>(
         Poll::Pending
     })
     .await;
-    if let Err(error) = ended {
-        tracing::debug!(server, error = &error as &dyn std::error::Error, "connection ended");
-    }
     if let Some(pool) = pool.upgrade() {
         pool.retire(id);
     }

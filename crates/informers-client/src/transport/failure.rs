@@ -53,19 +53,28 @@ impl TransportError {
     }
 }
 
-/// The first error of this type in the chain; errors inside an [`io::Error`] count.
-fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {
+/// The first error of this type in the chain.
+pub(crate) fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(found) = error.downcast_ref::<E>() {
             return Some(found);
         }
-        next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
-            Some(inner) => Some(inner),
-            None => error.source(),
-        };
+        next = beneath(error);
     }
     None
+}
+
+/// What caused an error, also where `source` does not tell: an error inside an [`io::Error`] is no source of
+/// it, nor is the [`io::Error`] inside one of h2.
+fn beneath<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 'static)> {
+    if let Some(inner) = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        return Some(inner);
+    }
+    if let Some(inner) = error.downcast_ref::<h2::Error>().and_then(h2::Error::get_io) {
+        return Some(inner);
+    }
+    error.source()
 }
 
 /// Did the server say that it has not begun with the request, so that it may be sent again?
@@ -117,10 +126,42 @@ fn judge_connect(target: &str, error: &(dyn StdError + 'static)) -> (ConnectionF
     }
 }
 
+/// Did the server say by a TLS alert that it wants another client certificate? With TLS 1.3 the alert comes
+/// after the handshake, and h2 keeps only its text.
+fn is_certificate_alert(error: &(dyn StdError + 'static)) -> bool {
+    const ALERTS: [&str; 9] = [
+        // Signed by another authority of the same name.
+        "DecryptError",
+        "CertificateRequired",
+        "BadCertificate",
+        "UnsupportedCertificate",
+        "CertificateRevoked",
+        "CertificateExpired",
+        "CertificateUnknown",
+        "UnknownCA",
+        "AccessDenied",
+    ];
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let text = error.to_string();
+        if let Some((_, alert)) = text.split_once("received fatal alert: ") {
+            return ALERTS.iter().any(|known| alert.starts_with(known));
+        }
+        next = beneath(error);
+    }
+    false
+}
+
 fn certificate_problem(error: &(dyn StdError + 'static), target: &str) -> Option<String> {
     use rustls::CertificateError as Certificate;
+    if is_certificate_alert(error) {
+        return Some(format!(
+            "{target} does not accept the client certificate; check client-certificate in the kubeconfig"
+        ));
+    }
     Some(match find::<rustls::Error>(error)? {
-        rustls::Error::InvalidCertificate(Certificate::UnknownIssuer) => format!(
+        // Authorities of different clusters often have the same name, and then the signature is what is wrong.
+        rustls::Error::InvalidCertificate(Certificate::UnknownIssuer | Certificate::BadSignature) => format!(
             "the certificate of {target} is not signed by the configured certificate authority; \
              check certificate-authority in the kubeconfig"
         ),
@@ -140,18 +181,6 @@ fn certificate_problem(error: &(dyn StdError + 'static), target: &str) -> Option
         rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented => {
             format!("the certificate of {target} cannot be accepted")
         }
-        rustls::Error::AlertReceived(
-            rustls::AlertDescription::CertificateRequired
-            | rustls::AlertDescription::BadCertificate
-            | rustls::AlertDescription::UnsupportedCertificate
-            | rustls::AlertDescription::CertificateRevoked
-            | rustls::AlertDescription::CertificateExpired
-            | rustls::AlertDescription::CertificateUnknown
-            | rustls::AlertDescription::UnknownCA
-            | rustls::AlertDescription::AccessDenied,
-        ) => format!(
-            "{target} does not accept the client certificate; check client-certificate in the kubeconfig"
-        ),
         _ => return None,
     })
 }

@@ -78,14 +78,12 @@ impl Transport {
         let connector = pool.connector();
         let mut replays = 0;
         loop {
-            let tls = match &connector.tls {
-                None => None,
-                Some(source) => {
-                    let certificate = identity.certificate.as_ref().filter(|_| other_host.is_none());
-                    Some(source.current(certificate, replays > 0).await)
-                }
+            let plugin = identity.certificate.as_ref().filter(|_| other_host.is_none());
+            let generation = match &connector.tls {
+                None => 0,
+                Some(source) => source.current(plugin, false).await.generation,
             };
-            let mut lease = pool.lease(tls.as_ref()).await?;
+            let mut lease = pool.lease(generation, plugin).await?;
             let request = request(&lease, &connector.server, outgoing)?;
             let sent = send_on(&mut lease, request).await;
             let mut failed = match sent {
@@ -135,21 +133,17 @@ impl Transport {
     }
 }
 
+/// Did the other end close the connection?
 fn broke(error: &hyper::Error) -> bool {
-    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = next {
-        if let Some(error) = error.downcast_ref::<std::io::Error>() {
-            return matches!(
-                error.kind(),
-                std::io::ErrorKind::ConnectionReset
-                    | std::io::ErrorKind::BrokenPipe
-                    | std::io::ErrorKind::UnexpectedEof
-                    | std::io::ErrorKind::ConnectionAborted
-            );
-        }
-        next = error.source();
-    }
-    false
+    use std::io::ErrorKind;
+    let kind = failure::find::<std::io::Error>(error).map(std::io::Error::kind);
+    let broken = [
+        ErrorKind::ConnectionReset,
+        ErrorKind::BrokenPipe,
+        ErrorKind::UnexpectedEof,
+        ErrorKind::ConnectionAborted,
+    ];
+    kind.is_some_and(|kind| broken.contains(&kind))
 }
 
 fn pool(config: &Config, server: Uri, tls: Option<Arc<TlsSource>>) -> Result<Pool, ClientError> {

@@ -16,7 +16,7 @@ use super::RequestBody;
 use super::connect::{Connector, PlainProxy};
 use super::driver::{self, Http2Connection};
 use super::failure::TransportError;
-use super::tls::TlsState;
+use crate::credentials::ClientCertificate;
 use crate::{Http2, Limits, Timeouts};
 
 /// The pool; all handles to it are in one client.
@@ -122,11 +122,14 @@ impl Pool {
         &self.0.connector
     }
 
-    /// A connection to send one request on.
-    pub(crate) async fn lease(&self, tls: Option<&TlsState>) -> Result<Lease, TransportError> {
-        let generation = tls.map_or(0, |tls| tls.generation);
+    /// A connection to send one request on, made with TLS settings of this generation or a later one.
+    pub(crate) async fn lease(
+        &self,
+        generation: u64,
+        plugin: Option<&Arc<ClientCertificate>>,
+    ) -> Result<Lease, TransportError> {
         loop {
-            match self.next(tls, generation) {
+            match self.next(generation, plugin) {
                 Next::Lease(lease) => return Ok(lease),
                 Next::Exclusive(mut found) => {
                     if found.sender.ready().await.is_ok() {
@@ -135,7 +138,7 @@ impl Pool {
                 }
                 Next::Wait(dial) => dial.await?,
                 Next::Connect => {
-                    if let Some(lease) = self.0.connect(tls.cloned()).await? {
+                    if let Some(lease) = self.0.connect(plugin).await? {
                         return Ok(lease);
                     }
                 }
@@ -143,7 +146,7 @@ impl Pool {
         }
     }
 
-    fn next(&self, tls: Option<&TlsState>, generation: u64) -> Next {
+    fn next(&self, generation: u64, plugin: Option<&Arc<ClientCertificate>>) -> Next {
         let mut state = self.0.state.lock();
         state.shared.retain(|shared| shared.generation >= generation && !shared.connection.is_closed());
         state.idle.retain(|idle| idle.generation >= generation && !idle.sender.is_closed());
@@ -164,9 +167,9 @@ impl Pool {
             return Next::Wait(dial);
         }
         let inner = Arc::clone(&self.0);
-        let tls = tls.cloned();
+        let plugin = plugin.cloned();
         let dial = async move {
-            let made = inner.connect(tls).await;
+            let made = inner.connect(plugin.as_ref()).await;
             inner.state.lock().dial = None;
             // An exclusive connection goes to the idle ones when its lease is dropped, for whoever comes first.
             made.map(drop)
@@ -179,7 +182,14 @@ impl Pool {
 
 impl Inner {
     /// Makes a connection. One over HTTP/2 is put where all find it; one over HTTP/1.1 is the caller's.
-    async fn connect(self: &Arc<Self>, tls: Option<TlsState>) -> Result<Option<Lease>, TransportError> {
+    async fn connect(
+        self: &Arc<Self>,
+        plugin: Option<&Arc<ClientCertificate>>,
+    ) -> Result<Option<Lease>, TransportError> {
+        let tls = match &self.connector.tls {
+            Some(source) => Some(source.current(plugin, true).await),
+            None => None,
+        };
         let opened = self.connector.connect(tls.as_ref()).await?;
         let generation = tls.map_or(0, |tls| tls.generation);
         let id = self.ids.fetch_add(1, Ordering::Relaxed);

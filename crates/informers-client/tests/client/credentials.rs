@@ -1,0 +1,234 @@
+//! Credentials that change.
+
+use std::sync::Arc;
+
+use informers_client::{Client, ClientError, Credentials, ExecApiVersion, ExecPlugin, InteractiveMode};
+use parking_lot::Mutex;
+
+use crate::server::{Answer, Server, status};
+
+const VERSION: &str = r#"{"major":"1","minor":"37","gitVersion":"v1.37.2","platform":"linux/amd64"}"#;
+
+/// A server that accepts one token, which can be changed.
+async fn guarded(token: &str) -> (Server, Arc<Mutex<String>>) {
+    let accepted = Arc::new(Mutex::new(token.to_owned()));
+    let now = Arc::clone(&accepted);
+    let server = Server::start(move |seen| {
+        let good = format!("Bearer {}", now.lock());
+        if seen.header("authorization") == Some(&good) {
+            Answer::json(VERSION)
+        } else {
+            Answer::json(status(401, "Unauthorized", "Unauthorized")).status(401)
+        }
+    })
+    .await;
+    (server, accepted)
+}
+
+fn client(server: &Server, credentials: Credentials) -> Client {
+    Client::new(server.config().with_credentials(credentials)).unwrap()
+}
+
+#[tokio::test]
+async fn fixed_credentials_are_shown_and_not_tried_twice() {
+    let (server, _) = guarded("one").await;
+    client(&server, Credentials::Token("one\n".into())).server_version().await.unwrap();
+    let error = client(&server, Credentials::Token("two".into())).server_version().await.unwrap_err();
+    assert!(error.is_unauthorized());
+    let basic = Credentials::Basic { username: "bob".into(), password: "s3cret".into() };
+    assert!(client(&server, basic).server_version().await.unwrap_err().is_unauthorized());
+    assert_eq!(server.count(), 3);
+    assert_eq!(server.seen.lock()[2].header("authorization"), Some("Basic Ym9iOnMzY3JldA=="));
+    assert_eq!(server.seen.lock()[0].header("authorization"), Some("Bearer one"));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a27_a_rotated_token_is_read_again_after_the_first_401() {
+    let folder = tempfile::tempdir().unwrap();
+    let swap = |version: &str, token: &str| {
+        // As the kubelet does it: a new folder, then the link is moved in one step.
+        let data = folder.path().join(version);
+        std::fs::create_dir(&data).unwrap();
+        std::fs::write(data.join("token"), token).unwrap();
+        let (new, link) = (folder.path().join("..data_tmp"), folder.path().join("..data"));
+        std::os::unix::fs::symlink(&data, &new).unwrap();
+        std::fs::rename(new, link).unwrap();
+    };
+    swap("1", "one\n");
+    std::os::unix::fs::symlink("..data/token", folder.path().join("token")).unwrap();
+    let (server, accepted) = guarded("one").await;
+    let client = client(&server, Credentials::TokenFile(folder.path().join("token")));
+    client.server_version().await.unwrap();
+    *accepted.lock() = "two".into();
+    swap("2", "two\n");
+    client.server_version().await.unwrap();
+    client.server_version().await.unwrap();
+    assert_eq!(server.count(), 4, "one request fails per rotation, no more");
+}
+
+#[tokio::test]
+async fn a27_a_file_that_is_empty_or_missing_for_a_moment_costs_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("token");
+    std::fs::write(&path, "one").unwrap();
+    let (server, accepted) = guarded("one").await;
+    let client = client(&server, Credentials::TokenFile(path.clone()));
+    client.server_version().await.unwrap();
+    *accepted.lock() = "two".into();
+    std::fs::write(&path, "").unwrap();
+    assert!(client.server_version().await.unwrap_err().is_unauthorized());
+    std::fs::remove_file(&path).unwrap();
+    assert!(client.server_version().await.unwrap_err().is_unauthorized());
+    assert_eq!(server.count(), 3, "the same token is not tried twice");
+    std::fs::write(&path, "two").unwrap();
+    client.server_version().await.unwrap();
+}
+
+#[tokio::test]
+async fn a27_a_persistent_401_is_reported_each_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("token");
+    std::fs::write(&path, "one").unwrap();
+    let (server, _) = guarded("another").await;
+    let client = client(&server, Credentials::TokenFile(path));
+    for _ in 0..3 {
+        assert!(client.server_version().await.unwrap_err().is_unauthorized());
+    }
+    assert_eq!(server.count(), 3);
+}
+
+#[tokio::test]
+async fn a_token_file_that_was_never_there_is_named() {
+    let (server, _) = guarded("one").await;
+    let client = client(&server, Credentials::TokenFile("/no/such/token".into()));
+    let error = client.server_version().await.unwrap_err();
+    assert!(matches!(error, ClientError::Credentials { .. }));
+    assert_eq!(error.to_string(), "cannot get credentials: the token file /no/such/token cannot be read");
+    assert_eq!(server.count(), 0);
+}
+
+/// A plugin that prints what the file says and counts its runs.
+#[cfg(unix)]
+struct Plugin {
+    folder: tempfile::TempDir,
+}
+
+#[cfg(unix)]
+impl Plugin {
+    fn new(output: &str) -> Self {
+        let plugin = Self { folder: tempfile::tempdir().unwrap() };
+        plugin.prints(output);
+        plugin
+    }
+
+    fn prints(&self, output: &str) {
+        std::fs::write(self.folder.path().join("output"), output).unwrap();
+    }
+
+    fn token(token: &str, rest: &str) -> String {
+        format!(
+            r#"{{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{{"token":"{token}"{rest}}}}}"#
+        )
+    }
+
+    fn exec(&self) -> ExecPlugin {
+        let script = r#"cd "$DIR"; echo run >> runs; printf '%s' "$KUBERNETES_EXEC_INFO" > info; cat output; exit "${CODE:-0}""#;
+        ExecPlugin::new("/bin/sh")
+            .with_args(["-c", script])
+            .with_env("DIR", self.folder.path().to_str().unwrap())
+            .with_interactive_mode(InteractiveMode::Never)
+    }
+
+    fn runs(&self) -> usize {
+        std::fs::read_to_string(self.folder.path().join("runs")).unwrap_or_default().lines().count()
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_plugin_is_run_once_and_again_after_a_401() {
+    let plugin = Plugin::new(&Plugin::token("one", ""));
+    let (server, accepted) = guarded("one").await;
+    let client = client(&server, Credentials::Exec(Box::new(plugin.exec())));
+    client.server_version().await.unwrap();
+    client.server_version().await.unwrap();
+    assert_eq!(plugin.runs(), 1);
+    let info: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(plugin.folder.path().join("info")).unwrap()).unwrap();
+    assert_eq!(
+        info,
+        serde_json::json!({
+            "kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1", "spec": { "interactive": false }
+        })
+    );
+    plugin.prints(&Plugin::token("two", ""));
+    *accepted.lock() = "two".into();
+    // All who are refused at once share one run.
+    let requests = (0..20).map(|_| {
+        let client = client.clone();
+        tokio::spawn(async move { client.server_version().await })
+    });
+    for request in requests.collect::<Vec<_>>() {
+        request.await.unwrap().unwrap();
+    }
+    assert_eq!(plugin.runs(), 2);
+    *accepted.lock() = "three".into();
+    for _ in 0..5 {
+        assert!(client.server_version().await.unwrap_err().is_unauthorized());
+    }
+    assert_eq!(plugin.runs(), 3, "a plugin that has nothing newer is not run for every request");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_plugin_is_run_again_when_its_credential_has_expired() {
+    let expired = r#","expirationTimestamp":"2020-01-01T00:00:00Z""#;
+    let plugin = Plugin::new(&Plugin::token("one", expired));
+    let (server, _) = guarded("one").await;
+    let client = client(&server, Credentials::Exec(Box::new(plugin.exec())));
+    client.server_version().await.unwrap();
+    client.server_version().await.unwrap();
+    assert_eq!(plugin.runs(), 2);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_plugin_that_fails_says_why_and_shows_no_secret() {
+    let good = Plugin::token("s3cret", "");
+    let cases = [
+        (good.replace("s3cret", ""), "printed neither a token nor a certificate"),
+        (
+            good.replace("\"token\"", "\"clientKeyData\""),
+            "printed a certificate without its key, or the other way round",
+        ),
+        (
+            good.replace("/v1\"", "/v1beta1\""),
+            "printed ExecCredential client.authentication.k8s.io/v1beta1 where",
+        ),
+        ("s3cret".to_owned(), "printed no ExecCredential (line 1)"),
+        (good.replace("status", "spec"), "printed an ExecCredential without status"),
+        (
+            Plugin::token("s3cret", r#","expirationTimestamp":"soon""#),
+            "printed an expirationTimestamp that is no time",
+        ),
+    ];
+    let (server, _) = guarded("one").await;
+    for (output, expected) in cases {
+        let plugin = Plugin::new(&output);
+        let client = client(&server, Credentials::Exec(Box::new(plugin.exec())));
+        let error = client.server_version().await.unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+        assert!(!format!("{error:?}{client:?}").contains("s3cret"), "{error:?}");
+    }
+    let failing = Plugin::new("").exec().with_env("CODE", "3");
+    let error = client(&server, Credentials::Exec(Box::new(failing))).server_version().await.unwrap_err();
+    assert!(error.to_string().contains("failed (exit status: 3)"), "{error}");
+    let missing = ExecPlugin::new("no-such-plugin").with_api_version(ExecApiVersion::V1Beta1);
+    let error = client(&server, Credentials::Exec(Box::new(missing))).server_version().await.unwrap_err();
+    assert!(
+        error.to_string().contains("the plugin `no-such-plugin` is not installed, or not in $PATH"),
+        "{error}"
+    );
+    assert_eq!(server.count(), 0);
+}
