@@ -27,7 +27,7 @@ mod script;
 #[cfg(test)]
 mod tests;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use informers_core::Error;
 
@@ -78,6 +78,12 @@ impl Waiting {
             Then::Watch => memory.open(now),
         }
     }
+}
+
+/// That time, or the far future where `wait` is out of all measure.
+fn later(now: Instant, wait: Duration) -> Instant {
+    const FAR: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+    now + wait.min(FAR)
 }
 
 /// Something to be told.

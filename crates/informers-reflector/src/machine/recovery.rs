@@ -6,7 +6,7 @@ use informers_core::{Error, ErrorKind, ResourceVersion};
 
 use super::denial::Denial;
 use super::internal_errors::is_internal;
-use super::{Denied, Memory, Next, Notice, Then, Waiting};
+use super::{Denied, Memory, Next, Notice, Then, Waiting, later};
 use crate::backoff::stretch;
 
 /// No server is obeyed for longer.
@@ -31,13 +31,13 @@ impl Memory {
     }
 
     pub(super) fn wait(&mut self, reason: Error, then: Then, now: Instant) -> Next {
-        let until = now + self.pause(&reason, now);
+        let until = later(now, self.pause(&reason, now));
         Next::Wait(Waiting { until, reason, denied: None, then })
     }
 
     /// A pause in the middle of a list.
     pub(super) fn pause_until(&mut self, reason: &Error, now: Instant) -> Instant {
-        now + self.pause(reason, now)
+        later(now, self.pause(reason, now))
     }
 
     /// A list failed for good.
@@ -168,7 +168,7 @@ impl Memory {
         let pause = denial.pause(&mut self.rng);
         let told = error.retry_after().unwrap_or_default().min(LONGEST_TOLD_WAIT);
         self.notice(if news { Notice::Failed(error.clone()) } else { Notice::Overcome(error.clone()) });
-        Next::Wait(Waiting { until: now + pause.max(told), reason: error, denied: Some(denied), then })
+        Next::Wait(Waiting { until: later(now, pause.max(told)), reason: error, denied: Some(denied), then })
     }
 }
 

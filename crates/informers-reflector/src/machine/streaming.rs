@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use informers_core::{Error, ErrorKind, ResourceVersion, WatchParams};
 
-use super::{EventKind, Listing, Memory, Next, Notice, Then, Watching};
+use super::{EventKind, Listing, Memory, Next, Notice, Then, Watching, later};
 
 /// A stream that ends sooner than this without an event is no use.
 const BRIEF: Duration = Duration::from_secs(1);
@@ -40,8 +40,8 @@ impl Streaming {
         Self {
             params: WatchParams::streaming_list(version, memory.watch_timeout()),
             began: now,
-            quiet: now + patience.quiet.saturating_mul(2),
-            total: now + patience.total,
+            quiet: later(now, patience.quiet.saturating_mul(2)),
+            total: later(now, patience.total),
             events: 0,
             opened: false,
             second_attempt: false,
@@ -76,7 +76,7 @@ impl Streaming {
     pub(crate) fn event(&mut self, memory: &Memory, kind: EventKind, now: Instant) {
         self.events += 1;
         if kind == EventKind::Added {
-            self.quiet = self.quiet.max(now + memory.rules.patience.quiet);
+            self.quiet = self.quiet.max(later(now, memory.rules.patience.quiet));
         }
     }
 

@@ -370,3 +370,26 @@ fn versions_of_a_watch_from_nowhere_count_after_its_initial_state() {
          > watching, at 13",
     );
 }
+
+#[test]
+fn settings_out_of_all_measure_do_no_harm() {
+    use std::time::{Duration, Instant};
+
+    use super::{Memory, Next};
+    use crate::{Backoff, StreamingPatience};
+    use informers_core::{Error, ErrorKind};
+
+    let most = Duration::MAX;
+    let patience = StreamingPatience { quiet: most, total: most, streams: u32::MAX };
+    let rules = Rules { patience, min_watch_timeout: most, ..Rules::default() };
+    let backoff = Backoff { init: most, cap: most, factor: f64::INFINITY, jitter: f64::MAX, reset: most };
+    let (mut memory, now) = (Memory::new(rules, backoff, fastrand::Rng::with_seed(1)), Instant::now());
+    let Next::Stream(streaming) = memory.start(now) else { panic!() };
+    let refused = Error::new(ErrorKind::ConnectionRefused, "watch");
+    let Next::Wait(waiting) = streaming.failed(&mut memory, refused, now) else { panic!() };
+    assert!(waiting.until > now);
+    let Next::Stream(mut streaming) = waiting.over(&mut memory, now) else { panic!() };
+    streaming.opened();
+    let watching = streaming.taken(&mut memory, 5.into(), now);
+    assert!(watching.deadline(&memory) > Some(now));
+}

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use informers_core::{ChangeKind, Error, ErrorKind, ResourceVersion, WatchParams};
 
-use super::{Memory, Next, Notice, Then};
+use super::{Memory, Next, Notice, Then, later};
 
 /// A watch that ends sooner than this was brief.
 const BRIEF: Duration = Duration::from_secs(1);
@@ -94,7 +94,8 @@ impl Watching {
 
     /// When to give the watch up, unless something arrives.
     pub(crate) fn deadline(&self, memory: &Memory) -> Option<Instant> {
-        (!memory.parity().has_no_client_limits()).then(|| self.last_event + self.params.timeout + GRACE)
+        let silence = self.params.timeout.saturating_add(GRACE);
+        (!memory.parity().has_no_client_limits()).then(|| later(self.last_event, silence))
     }
 
     /// The sink was busy until now, so silence counts from here.
