@@ -40,7 +40,7 @@ impl Default for Pager {
     }
 }
 
-/// A whole list.
+/// A whole list, as [`Pager::list`] gives it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct List<T> {
@@ -179,6 +179,20 @@ impl Pager {
     }
 
     /// The pages of the list as a stream, some of them read ahead. An expired token is an error.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use futures_util::StreamExt;
+    /// # use informers_core::*;
+    /// # use informers_pager::{Pager, PagerError};
+    /// # async fn f(list_watch: Arc<dyn ListWatch<String>>) -> Result<(), PagerError> {
+    /// let mut pages = Pager::new().page_buffer_size(2).pages(list_watch, ListParams::first("0".into()));
+    /// while let Some(page) = pages.next().await {
+    ///     println!("{} more objects", page?.items.len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn pages<T: Send + Sync + 'static>(
         &self,
@@ -192,6 +206,19 @@ impl Pager {
     /// Calls `callback` with each item, in order, while later pages are read; client-go's `EachListItem`.
     ///
     /// No task is started: pages are read while the callback's future waits. An expired token is an error.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use informers_core::*;
+    /// # use informers_pager::{Pager, PagerError};
+    /// # use tokio_util::sync::CancellationToken;
+    /// # async fn store(_: Item<String>) -> std::io::Result<()> { Ok(()) }
+    /// # async fn f(list_watch: Arc<dyn ListWatch<String>>) -> Result<(), PagerError<std::io::Error>> {
+    /// let all = ListParams::first("0".into());
+    /// Pager::new().each_item(&list_watch, all, &CancellationToken::new(), |item| store(item)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// At once with the callback's first error. With the error of a request after all items before it were

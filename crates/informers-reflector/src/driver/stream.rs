@@ -74,6 +74,10 @@ impl<T: Send + Sync + 'static> Reflector<T> {
                     _ => {}
                 }
             }
+            // A stream that always has something never lets the limit come to its turn.
+            if streaming.deadline(memory).is_some_and(|deadline| deadline <= now) {
+                return Ok(streaming.given_up(memory, now));
+            }
         };
         streaming = match streaming.completed(memory, &version, now()) {
             Initial::Complete(streaming) => streaming,
