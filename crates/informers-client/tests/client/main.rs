@@ -1,10 +1,12 @@
 //! The client against servers on loopback, through its public API.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 mod api;
 mod credentials;
 mod errors;
 mod list;
 mod pool;
+mod proxy;
 mod server;
 mod tls;
 mod watch;
