@@ -14,26 +14,37 @@
 //! `informers-client`, a `kube::Client`, or a scripted one as here:
 //!
 //! ```
-//! use std::sync::Arc;
-//! use informers_core::Event;
+//! use informers_core::{Event, JsonDecoder, Resource, ResourceScope, ResourceType, Scope, Source};
 //! use informers_shared::SharedInformer;
 //! use informers_testkit::SimulatedServer;
+//! use serde_json::json;
+//!
+//! #[derive(serde::Deserialize)]
+//! struct Lease { spec: Spec }
+//! #[derive(serde::Deserialize)]
+//! #[serde(rename_all = "camelCase")]
+//! struct Spec { holder_identity: String }
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let server = SimulatedServer::<u32>::new();
-//! server.put("shop/cart", 1);
+//! let leases = ResourceType::new("coordination.k8s.io", "v1", "Lease", "leases", ResourceScope::Namespaced);
+//! let server = SimulatedServer::new();
+//! server.create(json!({
+//!     "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+//!     "metadata": {"namespace": "shop", "name": "leader"}, "spec": {"holderIdentity": "a"},
+//! }))?;
 //!
-//! let informer = SharedInformer::builder(server.list_watch()).name("numbers").build();
-//! let even = informer.index(|number| Some(*number.object() % 2 == 0));
+//! let resource: Resource<Lease> = Resource::new(leases.clone(), JsonDecoder::new());
+//! let informer = SharedInformer::builder(server.list_watch(&resource, &Scope::all())?).build();
+//! let by_holder = informer.index(|lease| Some(lease.spec.holder_identity.clone()));
 //! let mut events = informer.subscribe();
 //! informer.start()?;
 //! informer.synced().await?;
-//! assert_eq!(*informer.get("shop/cart").unwrap(), 1);
+//! assert_eq!(by_holder.keys("a").len(), 1);
 //!
-//! server.put("shop/cart", 2);
+//! server.patch(&leases, Some("shop"), "leader", json!({"spec": {"holderIdentity": "b"}}))?;
 //! assert!(matches!(events.next().await, Some(Event::Added { initial: true, .. })));
-//! assert!(matches!(events.next().await, Some(Event::Updated { old, new }) if *old == 1 && *new == 2));
-//! assert_eq!(even.get(&true).len(), 1);
+//! assert!(matches!(events.next().await, Some(Event::Updated { new, .. }) if new.spec.holder_identity == "b"));
+//! assert_eq!(by_holder.keys("b").len(), 1);
 //! informer.stop().await;
 //! # Ok(()) }
 //! ```

@@ -24,21 +24,27 @@ use crate::{Error, InformerBuilder};
 /// whose last handle is dropped stops, and asking again makes a fresh one. Clones are the same factory.
 ///
 /// ```
-/// use informers_core::{Resource, ResourceScope, ResourceType};
+/// use informers_core::{JsonDecoder, Resource, ResourceScope, ResourceType};
 /// use informers_shared::Factory;
 /// use informers_testkit::SimulatedServer;
+/// use serde_json::json;
+///
+/// #[derive(serde::Deserialize)]
+/// struct Node {}
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let server = SimulatedServer::<u32>::new();
-/// server.put("shop/cart", 1);
-/// let factory = Factory::new(server.source());
+/// let server = SimulatedServer::new();
+/// server.create(json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}))?;
+/// let resource: Resource<Node> =
+///     Resource::new(ResourceType::new("", "v1", "Node", "nodes", ResourceScope::Cluster), JsonDecoder::new());
 ///
-/// let carts = factory.informer_for(&server.resource())?;
-/// let same = factory.informer_for(&server.resource())?;
+/// let factory = Factory::new(server);
+/// let nodes = factory.informer_for(&resource)?;
+/// let same = factory.informer_for(&resource)?;
 /// factory.start()?;
 /// factory.synced().within(std::time::Duration::from_secs(10)).await?;
-/// assert_eq!(*carts.get("shop/cart").unwrap(), 1);
-/// assert_eq!(*same.get("shop/cart").unwrap(), 1);
+/// assert!(nodes.get("node-1").is_some() && same.get("node-1").is_some());
+/// assert_eq!(factory.source().requests().len(), 1, "one streaming list for both");
 /// factory.shutdown().await;
 /// # Ok(()) }
 /// ```

@@ -28,28 +28,35 @@ pub type ProcessError = Box<dyn std::error::Error + Send + Sync>;
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
+/// use informers_core::{JsonDecoder, Resource, ResourceScope, ResourceType, Scope, Source};
 /// use informers_shared::PlainInformer;
 /// use informers_testkit::SimulatedServer;
+/// use serde_json::json;
 /// use tokio_util::sync::CancellationToken;
 ///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() {
-/// let server = SimulatedServer::<u32>::new();
-/// server.put("shop/cart", 1);
+/// #[derive(serde::Deserialize)]
+/// struct Node {}
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = SimulatedServer::new();
+/// server.create(json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}))?;
+/// let nodes: Resource<Node> =
+///     Resource::new(ResourceType::new("", "v1", "Node", "nodes", ResourceScope::Cluster), JsonDecoder::new());
 ///
 /// let keys = Arc::new(Mutex::new(Vec::new()));
 /// let seen = Arc::clone(&keys);
-/// let informer = PlainInformer::builder(server.list_watch())
+/// let informer = PlainInformer::builder(server.list_watch(&nodes, &Scope::all())?)
 ///     .on_event(move |event| seen.lock().unwrap().push(event.key().to_string()))
 ///     .build();
 /// let (store, synced) = (informer.store().clone(), informer.synced());
 /// let stop = CancellationToken::new();
 /// let running = tokio::spawn(informer.run(stop.clone()));
-/// synced.await.unwrap();
-/// assert_eq!(*store.get("shop/cart").unwrap(), 1);
-/// assert_eq!(*keys.lock().unwrap(), ["shop/cart"]);
+/// synced.await?;
+/// assert!(store.contains("node-1"));
+/// assert_eq!(*keys.lock().unwrap(), ["node-1"]);
 /// stop.cancel();
-/// running.await.unwrap();
-/// # }
+/// running.await?;
+/// # Ok(()) }
 /// ```
 pub struct PlainInformer<T: Send + Sync + 'static> {
     name: Arc<str>,
