@@ -1,3 +1,5 @@
+//! What can go wrong while a list is read.
+
 use std::convert::Infallible;
 
 use informers_core::Error;

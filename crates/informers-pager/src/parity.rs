@@ -1,3 +1,5 @@
+//! The switches back to client-go's behaviour.
+
 /// Where this pager differs from client-go's on purpose, and how to switch each difference back.
 ///
 /// ```

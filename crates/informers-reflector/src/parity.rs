@@ -1,3 +1,5 @@
+//! The switches back to client-go's behaviour.
+
 /// Where this reflector differs from client-go's on purpose, and how to switch each difference back.
 ///
 /// The default is the better behaviour everywhere; [`Parity::client_go_0_37`] is client-go 0.37

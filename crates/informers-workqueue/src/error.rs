@@ -1,3 +1,5 @@
+//! Why a queue did not do what it was asked.
+
 /// What the queue refuses to do, and why.
 ///
 /// Errors that concern a key give it back, so that nothing is lost. Each function documents which of the variants it

@@ -1,3 +1,5 @@
+//! Many pieces of work, a few workers.
+
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;

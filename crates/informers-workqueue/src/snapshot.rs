@@ -1,3 +1,5 @@
+//! What is in a queue, for people.
+
 use std::time::Duration;
 
 use crate::machine::Phase;

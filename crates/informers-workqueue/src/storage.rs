@@ -1,3 +1,5 @@
+//! The order in which keys are handed out.
+
 use std::collections::VecDeque;
 use std::fmt;
 

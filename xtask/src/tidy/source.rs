@@ -126,7 +126,9 @@ pub(super) fn check(file: &File, test_modules: &HashSet<PathBuf>) -> Vec<String>
     let mut findings = Vec::new();
     let mut report =
         |number: usize, what: String| findings.push(format!("{}:{number}: {what}", file.path.display()));
-    if crate_of(&file.path).is_some() && !is_test && !file.text.starts_with("//!") {
+    // A front page may be the crate's README.
+    let says_what_it_is = ["//!", "#![doc = include_str!("].iter().any(|start| file.text.starts_with(start));
+    if crate_of(&file.path).is_some() && !is_test && !says_what_it_is {
         report(1, "the first line must say what the file is for (`//! …`)".into());
     }
     for (number, line) in numbered(&file.text) {

@@ -1,3 +1,5 @@
+//! The wishes for later: one per key, the earliest first.
+
 use std::time::Instant;
 
 const ABSENT: usize = usize::MAX;

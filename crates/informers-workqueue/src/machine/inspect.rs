@@ -1,3 +1,5 @@
+//! Looking at a queue without changing it.
+
 use std::time::{Duration, Instant};
 
 use super::Machine;

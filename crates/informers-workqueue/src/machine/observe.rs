@@ -1,3 +1,5 @@
+//! What happened, for metrics.
+
 use std::time::{Duration, Instant};
 
 use super::Machine;

@@ -1,3 +1,5 @@
+//! How a queue ends: at once, or after a drain.
+
 use std::hash::Hash;
 use std::time::Instant;
 

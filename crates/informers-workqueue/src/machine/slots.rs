@@ -1,3 +1,5 @@
+//! One place per key, and what is known of it.
+
 use std::hash::{BuildHasher, Hash};
 
 use hashbrown::hash_table::Entry;

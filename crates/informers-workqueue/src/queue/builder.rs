@@ -1,3 +1,5 @@
+//! Putting a queue together.
+
 use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! Waiting until everything is worked off.
+
 use std::fmt;
 use std::future::Future;
 use std::hash::Hash;

@@ -1,3 +1,5 @@
+//! Waiting for a key.
+
 use std::fmt;
 use std::future::Future;
 use std::hash::Hash;

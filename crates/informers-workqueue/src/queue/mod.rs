@@ -1,3 +1,5 @@
+//! The queue that tasks share: the machine under a lock, and who waits for it.
+
 mod builder;
 mod drain;
 mod get;

@@ -1,3 +1,5 @@
+//! Metrics that have to be asked for.
+
 use std::future::{Future, poll_fn};
 use std::hash::Hash;
 use std::pin::pin;

@@ -1,3 +1,5 @@
+//! What all handles of a queue share.
+
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, PoisonError};

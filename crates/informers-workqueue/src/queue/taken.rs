@@ -1,3 +1,5 @@
+//! A key in the hands of a worker.
+
 use std::fmt;
 use std::hash::Hash;
 use std::ops::Deref;

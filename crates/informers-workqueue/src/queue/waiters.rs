@@ -1,3 +1,5 @@
+//! The tasks that wait, and who is woken.
+
 use std::collections::VecDeque;
 use std::task::Waker;
 

@@ -1,3 +1,5 @@
+//! A token bucket over all keys.
+
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 

@@ -1,3 +1,5 @@
+//! Limiters made of limiters.
+
 use std::fmt;
 use std::time::{Duration, Instant};
 

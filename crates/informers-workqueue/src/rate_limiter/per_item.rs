@@ -1,3 +1,5 @@
+//! Limiters that count the failures of each key.
+
 use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
