@@ -93,6 +93,7 @@ impl World {
             ErrorKind::Expired,
             ErrorKind::Gone,
             ErrorKind::UnexpectedAnswer,
+            ErrorKind::NotFound,
             ErrorKind::Other,
         ];
         let error = Error::new(kinds[self.rng.usize(0..kinds.len())], "ask the simulation");
@@ -329,11 +330,13 @@ impl Stage<()> for Replacement<'_> {
 
     fn commit(self: Box<Self>, version: &ResourceVersion) -> Result<(), SinkError> {
         let mut kept = self.sink.0.lock().unwrap();
-        let (version, newest) = (version.as_number().unwrap(), kept.newest);
-        if version < newest {
+        // Without a version: the resource is gone, and what comes back has nothing to do with it.
+        let (version, newest) = (version.as_number(), kept.newest);
+        if version.is_some_and(|version| version < newest) {
+            let version = version.unwrap_or_default();
             kept.contradictions.push(format!("a list of {version} after {newest}"));
         }
-        kept.newest = version;
+        kept.newest = version.unwrap_or_default();
         kept.objects = self.staged;
         Ok(())
     }
@@ -355,6 +358,9 @@ async fn run(seed: u64, streaming: Streaming, parity: Parity) -> u32 {
     for _ in 0..8 {
         world.change();
     }
+    // No server gives out version 0.
+    world.compacted = 1;
+    world.snapshots.remove(&0);
     let simulation = Simulation {
         advanced: watch::Sender::new(world.version),
         world: Arc::new(Mutex::new(world)),
