@@ -52,6 +52,7 @@ impl<'a, T: Send + Sync + 'static> NewHandler<'a, T> {
     }
 
     /// Adds the handler.
+    #[allow(clippy::should_implement_trait, reason = "nobody adds up handlers")]
     pub fn add(self, handler: impl Handler<T>) -> HandlerGuard<T> {
         self.register(Runner::Blocking(Box::new(handler))).1
     }

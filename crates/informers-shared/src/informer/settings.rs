@@ -1,11 +1,11 @@
 //! How an informer reads its collection.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use informers_core::Error;
 use informers_reflector::{Backoff, FirstList, Parity, ReflectorBuilder};
-use std::fmt;
-use std::sync::Arc;
 
 /// How an informer reads its collection; each setting is explained at
 /// [`ReflectorBuilder`](informers_reflector::ReflectorBuilder).
@@ -18,8 +18,10 @@ pub struct ReflectorSettings {
     backoff: Option<Backoff>,
     seed: Option<u64>,
     parity: Option<Parity>,
-    watch_error_handler: Option<Arc<dyn Fn(&Error) + Send + Sync>>,
+    watch_error_handler: Option<ErrorHandler>,
 }
+
+type ErrorHandler = Arc<dyn Fn(&Error) + Send + Sync>;
 
 impl ReflectorSettings {
     /// The defaults.
@@ -100,7 +102,7 @@ impl ReflectorSettings {
         if let Some(timeout) = self.min_watch_timeout {
             builder = builder.min_watch_timeout(timeout);
         }
-        if let Some(backoff) = self.backoff.clone() {
+        if let Some(backoff) = self.backoff {
             builder = builder.backoff(backoff);
         }
         if let Some(seed) = self.seed {

@@ -130,11 +130,11 @@ async fn what_was_put_in_before_the_start_is_told_and_then_removed_by_the_first_
     settle().await;
     let events = log.events();
     assert!(
-        matches!(&events[0], Event::Added { object, initial: true } if object.key() == &"default/mypod"),
+        matches!(&events[0], Event::Added { object, initial: true } if object.key() == "default/mypod"),
         "{events:?}"
     );
     assert!(
-        matches!(&events[1], Event::Deleted { last, how: Deletion::Inferred } if last.key() == &"default/mypod")
+        matches!(&events[1], Event::Deleted { last, how: Deletion::Inferred } if last.key() == "default/mypod")
     );
     assert_eq!(stored(&informer), ["a=0"]);
     assert!(matches!(informer.warm_up(), Err(Error::AlreadyStarted { .. })));

@@ -1,5 +1,7 @@
 //! Informers over a simulated server, under virtual time.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
 mod factory;
 mod handlers;
 mod life;

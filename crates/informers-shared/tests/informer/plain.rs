@@ -48,7 +48,7 @@ async fn what_was_put_in_before_the_start_is_removed_by_the_first_list() {
     let running = tokio::spawn(informer.run(stop.clone()));
     synced.await.unwrap();
     assert!(!store.contains("default/mypod") && store.contains("ns/a"));
-    let deleted = |event: &Event<Config>| matches!(event, Event::Deleted { last, how: Deletion::Inferred } if last.key() == &"default/mypod");
+    let deleted = |event: &Event<Config>| matches!(event, Event::Deleted { last, how: Deletion::Inferred } if last.key() == "default/mypod");
     assert!(log.events().iter().any(deleted), "{:?}", log.events());
     stop.cancel();
     running.await.unwrap();
