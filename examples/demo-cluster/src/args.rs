@@ -157,7 +157,10 @@ mod tests {
 
         // Tokens are not sent without TLS, so the server refuses.
         let text = problem(&with_file(&path)).await;
-        assert!(text.contains("401") && text.contains(&server.url()) && !text.contains("let-me-in"), "{text}");
+        assert!(
+            text.contains("401") && text.contains(&server.url()) && !text.contains("let-me-in"),
+            "{text}"
+        );
 
         let url = server.url();
         server.stop_listening().await;

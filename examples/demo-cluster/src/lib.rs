@@ -38,7 +38,8 @@ impl Cluster {
         let server = config.server().to_string();
         let client = Client::new(config)?;
         let version = tokio::time::timeout(PATIENCE, client.server_version()).await;
-        let version = version.with_context(|| format!("{server} ({found}) gives no answer within {PATIENCE:?}"))?;
+        let version =
+            version.with_context(|| format!("{server} ({found}) gives no answer within {PATIENCE:?}"))?;
         let version = version.with_context(|| format!("{server} ({found}) cannot be used"))?;
         let description = format!("Kubernetes {} at {server} ({found})", version.git_version);
         Ok(Self { client, server: None, description })

@@ -85,7 +85,8 @@ mod tests {
         assert_eq!((args.scope(), args.watch_list, args.page_size), (Scope::all(), false, None));
         assert_eq!(args.deadline, Duration::from_millis(500));
 
-        let more = ["--namespace", "ns1", "--label-selector", "app=web", "--watch-list", "true", "--page-size", "3"];
+        let more =
+            ["--namespace", "ns1", "--label-selector", "app=web", "--watch-list", "true", "--page-size", "3"];
         let args = parse(&more).unwrap();
         assert_eq!(args.scope().to_string(), "namespace ns1, labels app=web");
         assert_eq!((args.watch_list, args.page_size), (true, Some(3)));
@@ -93,7 +94,9 @@ mod tests {
 
     #[test]
     fn errors_name_the_flag() {
-        for (flag, value) in [("--label-selector", "app in web"), ("--page-size", "0"), ("--watch-list", "maybe")] {
+        for (flag, value) in
+            [("--label-selector", "app in web"), ("--page-size", "0"), ("--watch-list", "maybe")]
+        {
             let error = parse(&["--namespace", "all", flag, value]).unwrap_err().to_string();
             assert!(error.contains(flag), "{error}");
         }

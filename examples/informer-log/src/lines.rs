@@ -62,12 +62,18 @@ impl Lines {
         self.print_unless_closed(&Line::Synced);
     }
 
-    pub(crate) fn last<K: kube_core::Resource + Send + Sync + 'static>(&self, store: &Store<K>) -> Result<()> {
+    pub(crate) fn last<K: kube_core::Resource + Send + Sync + 'static>(
+        &self,
+        store: &Store<K>,
+    ) -> Result<()> {
         let entries = store.list();
         let versions = entries.iter().map(|entry| (entry.key().to_string(), entry.version().to_string()));
         let digests = entries.iter().filter_map(|entry| Some((entry.key().to_string(), digest(entry)?)));
         let line = Line::Final { store: versions.collect(), digests: digests.collect() };
-        self.print(&line).context("standard output")
+        match self.print(&line) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            printed => printed.context("standard output"),
+        }
     }
 
     /// Waits until a line cannot be written, since nobody reads any more.

@@ -1,4 +1,5 @@
 //! Runs the program against the embedded API server and reads its lines.
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic too")]
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -51,6 +52,8 @@ async fn the_life_of_a_pod_is_told(more: &'static [&'static str]) {
         let second = next("add");
         assert_eq!(second["isInInitialList"], false);
         server.delete(&pods, Some("default"), "a").unwrap();
+        // The server marks it for deletion first.
+        next("update");
         let deleted = next("delete");
         assert_eq!((&deleted["key"], &deleted["tombstone"]), (&json!("default/a"), &json!(false)));
 
@@ -81,7 +84,16 @@ async fn a_streaming_list_is_told() {
 fn bad_input_is_named() {
     let run = |kubeconfig: &str, resource: &str| {
         let output = Command::new(env!("CARGO_BIN_EXE_informer-log"))
-            .args(["--kubeconfig", kubeconfig, "--resource", resource, "--namespace", "all", "--deadline", "1"])
+            .args([
+                "--kubeconfig",
+                kubeconfig,
+                "--resource",
+                resource,
+                "--namespace",
+                "all",
+                "--deadline",
+                "1",
+            ])
             .output()
             .unwrap();
         assert!(!output.status.success());

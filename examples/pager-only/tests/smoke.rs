@@ -1,4 +1,5 @@
 //! Runs the example and reads what it prints.
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic too")]
 
 use std::process::Command;
 

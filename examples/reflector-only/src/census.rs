@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use informers_core::{Change, ChangeKind, Entry, Item, ObjectKey, ResourceVersion, Scope, Sink, SinkError, Stage};
+use informers_core::{
+    Change, ChangeKind, Entry, Item, ObjectKey, ResourceVersion, Scope, Sink, SinkError, Stage,
+};
 use tokio::sync::watch;
 
 use crate::Pod;

@@ -9,7 +9,7 @@ use informers::client::{Api, ClientError, DeleteOptions, Patch};
 use informers::kube::resource;
 use informers_testkit::ApiServer;
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{Namespace, Pod, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, ServiceAccount};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
@@ -32,6 +32,7 @@ pub(crate) struct Churn {
     deployments: Api<Deployment>,
     widgets: Api<Widget>,
     namespaces: Api<Namespace>,
+    config_maps: Api<ConfigMap>,
     service_accounts: Api<ServiceAccount>,
     /// The embedded server, which can be made to fail.
     server: Option<Arc<ApiServer>>,
@@ -48,6 +49,7 @@ impl Churn {
             deployments: client.api(&resource::<Deployment>(), Some(NAMESPACE)),
             widgets: client.api(&resource::<Widget>(), Some(NAMESPACE)),
             namespaces: client.api(&resource::<Namespace>(), None),
+            config_maps: client.api(&resource::<ConfigMap>(), Some(NAMESPACE)),
             service_accounts: client.api(&resource::<ServiceAccount>(), Some(NAMESPACE)),
             server: cluster.server.clone(),
             made_namespace: OnceCell::new(),
@@ -67,7 +69,7 @@ impl Churn {
         for app in ["web", "api"] {
             create(&self.deployments, &deployment(app, 2)).await?;
             for number in 0..2 {
-                create(&self.pods, &pod(app, number, Some(node(number)))).await?;
+                create(&self.pods, &pod(app, number, Some(&node(number)))).await?;
             }
         }
         for name in ["sprocket", "gear"] {
@@ -95,7 +97,7 @@ impl Churn {
             pause().await;
             // Where no scheduler runs, the pod stays without a node for a while, as it would with one.
             let at_once = self.server.is_none().then(|| node(round));
-            create(&self.pods, &pod("web", round + 1, at_once)).await?;
+            create(&self.pods, &pod("web", round + 1, at_once.as_deref())).await?;
             pause().await;
             let placed = match self.server {
                 Some(_) => json!({"spec": {"nodeName": node(round)}}),
@@ -137,10 +139,20 @@ impl Churn {
             Err(error) if error.is_not_found() => {}
             outcome => outcome?,
         }
-        if self.made_namespace.initialized() {
+        if self.made_namespace.initialized() && self.has_controllers().await? {
             if_there(self.namespaces.delete(NAMESPACE, &DeleteOptions::new()).await)?;
         }
         Ok(())
+    }
+
+    /// Whether controllers look after namespaces: this object of theirs is in every one. Without them a deleted
+    /// namespace would stay half deleted for ever, so it is better left as it is.
+    async fn has_controllers(&self) -> Result<bool, ClientError> {
+        match self.config_maps.get("kube-root-ca.crt").await {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -188,7 +200,7 @@ fn node(number: u64) -> String {
 }
 
 /// A pod that no real node will run.
-pub(crate) fn pod(app: &str, number: u64, node: Option<String>) -> Value {
+pub(crate) fn pod(app: &str, number: u64, node: Option<&str>) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {

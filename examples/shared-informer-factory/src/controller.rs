@@ -98,12 +98,20 @@ async fn work(queue: WorkQueue<App>, state: Arc<Reconciler>) {
             Err(Unsettled { pods }) if queue.num_requeues(&app) < MAX_RETRIES => {
                 if let Ok(pause) = queue.add_rate_limited(app.key().clone()) {
                     let retry = queue.num_requeues(&app);
-                    state.say(&app, "retry", format!("{pods} pods without a node; retry {retry} in {pause:?}"));
+                    state.say(
+                        &app,
+                        "retry",
+                        format!("pods without a node: {pods}; retry {retry} in {pause:?}"),
+                    );
                 }
             }
             Err(Unsettled { pods }) => {
                 queue.forget(&app);
-                state.say(&app, "left", format!("{pods} pods still without a node; waiting for its next event"));
+                state.say(
+                    &app,
+                    "left",
+                    format!("pods still without a node: {pods}; waiting for its next event"),
+                );
             }
         }
     }
@@ -118,7 +126,7 @@ impl Reconciler {
         nodes.sort();
         nodes.dedup();
         let wanted: i32 = self.deployments.get(&**app).iter().map(replicas).sum();
-        let finding = format!("{} pods on {} nodes, {wanted} wanted", pods.len(), nodes.len());
+        let finding = format!("pods={} nodes={} wanted={wanted}", pods.len(), nodes.len());
         if self.is_news(app, &finding) {
             self.say(app, "counted", finding);
         }

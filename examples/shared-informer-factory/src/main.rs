@@ -14,11 +14,13 @@ mod view;
 mod watched;
 mod widget;
 
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
 use demo_cluster::StopSignal;
+use futures_util::FutureExt;
 use informers_testkit::ApiServer;
 
 use crate::args::Args;
@@ -47,11 +49,13 @@ async fn run(args: &Args) -> Result<()> {
         widget::install(&cluster.client).await?;
     }
     let churn = Churn::of(&cluster, args.churn);
-    let outcome = session::run(args, &cluster, churn.as_ref(), &mut view, &mut stop).await;
+    let session = session::run(args, &cluster, churn.as_ref(), &mut view, &mut stop);
+    let outcome = AssertUnwindSafe(session).catch_unwind().await;
     // Whatever happened: what was made on somebody's cluster is taken away again.
     let cleaned = match &churn {
         Some(churn) => churn.clean_up().await,
         None => Ok(()),
     };
+    let outcome = outcome.unwrap_or_else(|panic| resume_unwind(panic));
     outcome.and_then(|tally| view.summary(&tally)).and(cleaned)
 }

@@ -35,7 +35,7 @@ fn miss_changes(server: &ApiServer, round: u64) -> Result<String, Status> {
         name.starts_with("api-").then_some(name)
     });
     let oldest = names.min().unwrap_or_default();
-    server.create(pod("api", round + 1000, Some("demo-node-1".to_owned())))?;
+    server.create(pod("api", round + 1000, Some("demo-node-1")))?;
     if !oldest.is_empty() {
         server.delete(&pods, Some(NAMESPACE), &oldest)?;
     }

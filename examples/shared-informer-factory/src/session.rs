@@ -60,14 +60,13 @@ pub(crate) async fn run(
     let time_is_up = args.time_is_up();
     tokio::pin!(churning, syncs, time_is_up);
     while !view.is_closed() {
+        // In this order, so that a list is told before what follows from it.
         tokio::select! {
+            biased;
             () = stop.received() => break,
             () = &mut time_is_up => break,
             () = &mut churning => {}
             () = &mut syncs => {}
-            Some(event) = pods.next() => view.show(teller.event(&event))?,
-            Some(event) = deployments.next() => view.show(teller.event(&event))?,
-            Some(event) = widgets.next() => view.show(teller.event(&event))?,
             Some(report) = reports.recv() => {
                 if let Some(row) = teller.report(report, &watched) {
                     view.show(row)?;
@@ -82,7 +81,10 @@ pub(crate) async fn run(
                 })?;
             } else if let Some((node, pods)) = next_of(watched.nodes(), &mut nodes_shown) {
                 view.show_if_news(Row::new("index", "look-up", &node, pods.join(" ")))?;
-            }
+            },
+            Some(event) = pods.next() => view.show(teller.event(&event))?,
+            Some(event) = deployments.next() => view.show(teller.event(&event))?,
+            Some(event) = widgets.next() => view.show(teller.event(&event))?,
         }
     }
     teller.tally.look_at(&watched);
@@ -106,7 +108,10 @@ fn tell_sync<K: Describe + Send + Sync + 'static>(
 }
 
 /// The next one in turn.
-fn next_of<K, V>(map: impl IntoIterator<Item = (K, V), IntoIter: ExactSizeIterator>, turn: &mut usize) -> Option<(K, V)> {
+fn next_of<K, V>(
+    map: impl IntoIterator<Item = (K, V), IntoIter: ExactSizeIterator>,
+    turn: &mut usize,
+) -> Option<(K, V)> {
     let mut items = map.into_iter();
     let place = turn.checked_rem(items.len())?;
     *turn += 1;

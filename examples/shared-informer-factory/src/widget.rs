@@ -24,6 +24,8 @@ pub(crate) async fn install(client: &Client) -> Result<()> {
     match definitions.create(&Widget::crd()).await {
         Ok(_) => Ok(()),
         Err(error) if error.is_already_exists() => Ok(()),
-        Err(error) => Err(error).context("the CustomResourceDefinition of widgets.example.com was not created"),
+        Err(error) => {
+            Err(error).context("the CustomResourceDefinition of widgets.example.com was not created")
+        }
     }
 }

@@ -48,7 +48,10 @@ impl Controller {
                 match self.queue.add_rate_limited(key.key().clone()) {
                     Ok(pause) => {
                         let attempt = self.queue.num_requeues(key);
-                        println!("Pod {} failed: {problem}; retry {attempt} of {MAX_RETRIES} in {pause:?}", **key);
+                        println!(
+                            "Pod {} failed: {problem}; retry {attempt} of {MAX_RETRIES} in {pause:?}",
+                            **key
+                        );
                     }
                     Err(error) => eprintln!("warning: {error}"),
                 }

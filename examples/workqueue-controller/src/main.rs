@@ -114,7 +114,9 @@ async fn run(args: &Args) -> Result<()> {
 async fn connect(args: &Args) -> Result<Cluster> {
     match (&args.master, &args.cluster.kubeconfig) {
         (None, _) => args.cluster.connect().await,
-        (Some(master), None) => Cluster::connect(Config::for_url(master).context("--master")?, "from --master").await,
+        (Some(master), None) => {
+            Cluster::connect(Config::for_url(master).context("--master")?, "from --master").await
+        }
         (Some(master), Some(path)) => {
             let config = Config::from_kubeconfig_file(path, args.cluster.context.as_deref())?;
             let config = config.with_server(master).context("--master")?;
@@ -124,7 +126,11 @@ async fn connect(args: &Args) -> Result<Cluster> {
 }
 
 /// A list-watch on pods, an indexed store, and a handler that queues keys.
-fn pod_informer(cluster: &Cluster, namespace: &str, queue: &WorkQueue<ObjectKey>) -> Result<PlainInformer<Pod>> {
+fn pod_informer(
+    cluster: &Cluster,
+    namespace: &str,
+    queue: &WorkQueue<ObjectKey>,
+) -> Result<PlainInformer<Pod>> {
     let scope = if namespace == "all" { Scope::all() } else { Scope::namespace(namespace) };
     let pods = cluster.client.list_watch(&informers::kube::resource::<Pod>(), &scope)?;
     let keys = queue.clone();

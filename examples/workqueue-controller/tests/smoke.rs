@@ -1,4 +1,5 @@
 //! Runs the controller, waits for its lines, and ends it.
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic too")]
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -33,7 +34,9 @@ fn pods_are_synced_retried_and_missed() {
     assert!(text.contains("Pod default/mypod does not exist anymore"), "{text}");
     assert!(text.contains("Sync/Add/Update for Pod web-0 "), "{text}");
     for retry in 1..=5 {
-        assert!(text.contains(&format!("Pod default/broken failed: it was told to fail for this name; retry {retry}")));
+        assert!(text.contains(&format!(
+            "Pod default/broken failed: it was told to fail for this name; retry {retry}"
+        )));
     }
     let output = example.wait_with_output().unwrap();
     assert!(output.status.success(), "{text}");

@@ -57,7 +57,10 @@ impl Table {
     pub(super) fn drawn(&self, screen: &Screen<'_>, elapsed: Duration) -> String {
         let mut lines = vec![format!("{}  {} s  Ctrl-C ends", self.title, elapsed.as_secs())];
         lines.extend(numbers(screen.tally).lines().map(str::to_owned));
-        let nodes = screen.nodes.iter().map(|(node, pods)| format!("{node:<24} {:>4}  {}", pods.len(), pods.join(" ")));
+        let nodes = screen
+            .nodes
+            .iter()
+            .map(|(node, pods)| format!("{node:<24} {:>4}  {}", pods.len(), pods.join(" ")));
         part(&mut lines, "pods by node (index)", nodes, NODES);
         let apps = screen.apps.iter().map(|(app, finding)| format!("{app:<24} {finding}"));
         part(&mut lines, "apps (controller)", apps, APPS);
@@ -74,7 +77,12 @@ impl Table {
 }
 
 /// A heading and at most `limit` lines.
-fn part(lines: &mut Vec<String>, heading: &str, content: impl ExactSizeIterator<Item = String>, limit: usize) {
+fn part(
+    lines: &mut Vec<String>,
+    heading: &str,
+    content: impl ExactSizeIterator<Item = String>,
+    limit: usize,
+) {
     let more = content.len().saturating_sub(limit);
     lines.push(match more {
         0 => heading.to_owned(),
@@ -94,7 +102,13 @@ pub(super) fn numbers(tally: &Tally) -> String {
         let _ = writeln!(
             text,
             "{:<12} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}",
-            line.resource, line.objects, line.added, line.updated, line.deleted, line.lists, line.relists()
+            line.resource,
+            line.objects,
+            line.added,
+            line.updated,
+            line.deleted,
+            line.lists,
+            line.relists()
         );
     }
     text
