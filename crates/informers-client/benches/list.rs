@@ -30,7 +30,8 @@ fn pod(number: usize) -> String {
     let managed: String = (0..40)
         .map(|at| format!(r#""f:field{at}":{{".":{{}},"f:value{at}":{{"f:name":{{}},"f:ready":{{}}}}}},"#))
         .collect();
-    let env: String = (0..30).map(|at| format!(r#"{{"name":"VARIABLE_{at}","value":"value number {at}"}},"#)).collect();
+    let env: String =
+        (0..30).map(|at| format!(r#"{{"name":"VARIABLE_{at}","value":"value number {at}"}},"#)).collect();
     format!(
         r#"{{"metadata":{{"name":"pod-{number}","namespace":"ns-{}","uid":"0190a5a2-7a3c-7d4e-9f00-{number:012x}","resourceVersion":"{number}","labels":{{"app":"web"}},"managedFields":[{{"manager":"kubelet","fieldsV1":{{{managed}"f:x":{{}}}}}}]}},"spec":{{"nodeName":"node-{}","containers":[{{"name":"c","image":"registry.example/web:1","env":[{env}{{"name":"LAST"}}]}}]}},"status":{{"phase":"Running"}}}}"#,
         number % 50,
@@ -102,7 +103,9 @@ fn main() {
     let many = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let one = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     for decoders in [1, 2, 4] {
-        measure(&format!("slim, {decoders} decoders"), bytes, count, || many.block_on(read::<Slim>(&url, decoders)));
+        measure(&format!("slim, {decoders} decoders"), bytes, count, || {
+            many.block_on(read::<Slim>(&url, decoders))
+        });
         measure(&format!("whole (Value), {decoders} decoders"), bytes, count, || {
             many.block_on(read::<serde_json::Value>(&url, decoders))
         });

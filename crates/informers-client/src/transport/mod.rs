@@ -200,6 +200,7 @@ async fn send_on(
     lease: &mut Lease,
     request: Request<RequestBody>,
 ) -> Result<Response<hyper::body::Incoming>, TrySendError<Request<RequestBody>>> {
+    lease.is_used = true;
     match &mut lease.sender {
         Sender::Http1 { sender, .. } => sender.try_send_request(request).await,
         Sender::Http2(connection) => connection.sender.try_send_request(request).await,

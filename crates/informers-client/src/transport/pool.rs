@@ -75,6 +75,8 @@ struct ExclusiveConnection {
     sender: http1::SendRequest<RequestBody>,
     proxy: Option<PlainProxy>,
     load: Arc<Load>,
+    /// Whether a request was sent on it.
+    is_used: bool,
 }
 
 /// The right to send one request on a connection. Dropping it gives the right back.
@@ -82,6 +84,8 @@ pub(crate) struct Lease {
     pub(super) sender: Sender,
     /// Whether others used the connection before, so that it may have died unnoticed.
     pub(crate) is_reused: bool,
+    /// Whether its request was sent.
+    pub(super) is_used: bool,
     pool: Weak<Inner>,
     id: u64,
     generation: u64,
@@ -133,7 +137,7 @@ impl Pool {
                 Next::Lease(lease) => return Ok(lease),
                 Next::Exclusive(mut found) => {
                     if found.sender.ready().await.is_ok() {
-                        return Ok(self.0.exclusive_lease(found, true));
+                        return Ok(self.0.exclusive_lease(found));
                     }
                 }
                 Next::Wait(dial) => dial.await?,
@@ -203,8 +207,9 @@ impl Inner {
         }
         let sender = driver::http1(self, opened.stream, id, Arc::clone(&load)).await?;
         self.state.lock().exclusive = true;
-        let made = ExclusiveConnection { id, generation, sender, proxy: opened.through_proxy, load };
-        Ok(Some(self.exclusive_lease(made, false)))
+        let proxy = opened.through_proxy;
+        let made = ExclusiveConnection { id, generation, sender, proxy, load, is_used: false };
+        Ok(Some(self.exclusive_lease(made)))
     }
 
     fn shared_lease(self: &Arc<Self>, shared: &SharedConnection) -> Lease {
@@ -213,6 +218,7 @@ impl Inner {
         Lease {
             sender: Sender::Http2(shared.connection.clone()),
             is_reused,
+            is_used: is_reused,
             pool: Arc::downgrade(self),
             id: shared.id,
             generation: shared.generation,
@@ -220,12 +226,13 @@ impl Inner {
         }
     }
 
-    fn exclusive_lease(self: &Arc<Self>, connection: ExclusiveConnection, is_reused: bool) -> Lease {
+    fn exclusive_lease(self: &Arc<Self>, connection: ExclusiveConnection) -> Lease {
         connection.load.active.fetch_add(1, Ordering::Relaxed);
         connection.load.leases.fetch_add(1, Ordering::Relaxed);
         Lease {
             sender: Sender::Http1 { sender: connection.sender, proxy: connection.proxy },
-            is_reused,
+            is_reused: connection.is_used,
+            is_used: connection.is_used,
             pool: Arc::downgrade(self),
             id: connection.id,
             generation: connection.generation,
@@ -259,7 +266,9 @@ impl Drop for Lease {
         {
             // Where an answer was left unread, hyper closes the connection, and `is_closed` sorts it out later.
             let (id, generation, load) = (self.id, self.generation, Arc::clone(&self.load));
-            pool.state.lock().idle.push(ExclusiveConnection { id, generation, sender, proxy, load });
+            let is_used = self.is_used;
+            let idle = ExclusiveConnection { id, generation, sender, proxy, load, is_used };
+            pool.state.lock().idle.push(idle);
         }
     }
 }

@@ -182,3 +182,25 @@ fn what_is_wrong_with_a_certificate_is_said_at_once() {
         assert_eq!(error.to_string(), expected);
     }
 }
+
+#[tokio::test]
+async fn a_request_that_was_sent_on_a_new_connection_is_not_sent_twice() {
+    let authority = Authority::new();
+    let tls = tokio_rustls::TlsAcceptor::from(server_tls(&authority.issue("127.0.0.1"), None, &["http/1.1"]));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    let requests = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = Arc::clone(&requests);
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let mut stream = tls.accept(stream).await.unwrap();
+            let mut request = [0; 4096];
+            let _ = tokio::io::AsyncReadExt::read(&mut stream, &mut request).await;
+            count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        }
+    });
+    let config = Config::for_url(&url).unwrap().with_tls(Tls::new().with_ca_pem(authority.pem));
+    let error = list(config).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionLost, "{error:?}");
+    assert_eq!(requests.load(std::sync::atomic::Ordering::SeqCst), 1);
+}
