@@ -20,7 +20,7 @@ use crate::{ClientError, Config, ConnectionFailure, Gzip};
 ///
 /// It is a [`Source`] for informers, makes typed requests ([`api`](Self::api)) and any other
 /// ([`raw`](Self::raw)). No request is made before it is asked for, and no task runs but one for each open
-/// connection.
+/// connection. Its futures need a Tokio runtime with IO and time.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), informers_client::ClientError> {

@@ -38,7 +38,7 @@ impl TransportError {
         } else if find::<io::Error>(&error).is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
             || error.is_timeout()
         {
-            // hyper calls an unanswered ping a timeout; TCP keep-alive ends in the same.
+            // TCP keep-alive ends in a timeout too.
             (ConnectionFailure::Lost, format!("the connection to {server} does not answer any more"))
         } else if let Some(certificate) = certificate_problem(&error, server) {
             (ConnectionFailure::Certificate, certificate)

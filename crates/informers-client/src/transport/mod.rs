@@ -85,7 +85,7 @@ impl Transport {
             };
             let mut lease = pool.lease(generation, plugin).await?;
             let request = request(&lease, &connector.server, outgoing)?;
-            let sent = send_on(&mut lease, request).await;
+            let Some(sent) = send_on(&mut lease, request).await else { continue };
             let mut failed = match sent {
                 Ok(response) => {
                     return Ok(response.map(|body| ResponseBody::new(body, lease, connector.shown())));
@@ -196,14 +196,15 @@ fn unsendable(what: &str) -> TransportError {
     )
 }
 
+/// Sends a request; none if the lease was given back already, which a new one mends.
 async fn send_on(
     lease: &mut Lease,
     request: Request<RequestBody>,
-) -> Result<Response<hyper::body::Incoming>, TrySendError<Request<RequestBody>>> {
+) -> Option<Result<Response<hyper::body::Incoming>, TrySendError<Request<RequestBody>>>> {
     lease.is_used = true;
     match &mut lease.sender {
-        Sender::Http1 { sender, .. } => sender.try_send_request(request).await,
-        Sender::Http2(connection) => connection.sender.try_send_request(request).await,
-        Sender::Gone => unreachable!("a lease keeps its sender until it is dropped"),
+        Sender::Http1 { sender, .. } => Some(sender.try_send_request(request).await),
+        Sender::Http2(connection) => Some(connection.sender.try_send_request(request).await),
+        Sender::Gone => None,
     }
 }

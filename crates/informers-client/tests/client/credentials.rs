@@ -232,3 +232,31 @@ async fn a_plugin_that_fails_says_why_and_shows_no_secret() {
     );
     assert_eq!(server.count(), 0);
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_plugin_may_give_a_certificate() {
+    use informers_client::Tls;
+
+    use crate::server::Options;
+    use crate::tls::{Authority, server_tls};
+
+    let authority = Authority::new();
+    let issued = authority.issue("client");
+    let tls = server_tls(&authority.issue("127.0.0.1"), Some(&authority), &["h2"]);
+    let server =
+        Server::start_with(Options { tls: Some(tls), max_streams: 100 }, |_| Answer::json(VERSION)).await;
+    let output = serde_json::json!({
+        "kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1",
+        "status": { "clientCertificateData": issued.certificate, "clientKeyData": issued.key },
+    });
+    let plugin = Plugin::new(&output.to_string());
+    let config = server
+        .config()
+        .with_tls(Tls::new().with_ca_pem(authority.pem))
+        .with_credentials(Credentials::Exec(Box::new(plugin.exec())));
+    let client = Client::new(config).unwrap();
+    assert_eq!(client.server_version().await.unwrap().minor, "37");
+    client.server_version().await.unwrap();
+    assert_eq!(server.connections.load(std::sync::atomic::Ordering::SeqCst), 1);
+}

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use informers_client::{Client, Limits, Tls};
-use informers_core::{ListParams, ListPart, Scope, Source as _, WatchParams};
+use informers_client::{Client, Http2, Limits, Timeouts, Tls};
+use informers_core::{ErrorKind, ListParams, ListPart, Scope, Source as _, WatchParams};
 use parking_lot::Mutex;
 
 use crate::server::{Answer, Body, Options, Server, event, list_of, widget, widgets};
@@ -189,4 +189,94 @@ async fn a17_a_connection_that_is_closed_in_good_order_loses_nothing() {
         client.server_version().await.unwrap();
     }
     assert_eq!(*connections.lock(), 2);
+}
+
+/// Forwards to `target` until it is told to swallow everything on the connections that there are.
+async fn hole(target: String) -> (String, tokio::sync::watch::Sender<u32>) {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (closed, until) = tokio::sync::watch::channel(0);
+    tokio::spawn(async move {
+        let mut number = 0;
+        loop {
+            let (client, _) = listener.accept().await.unwrap();
+            number += 1;
+            let server = tokio::net::TcpStream::connect(&target).await.unwrap();
+            let (client, server) = (client.into_split(), server.into_split());
+            for (mut from, mut to) in [(client.0, server.1), (server.0, client.1)] {
+                let mut until = until.clone();
+                tokio::spawn(async move {
+                    let mut buffer = vec![0; 65536];
+                    loop {
+                        tokio::select! {
+                            // Neither end hears that nothing passes any more.
+                            () = async { drop(until.wait_for(|closed| *closed >= number).await) } => break,
+                            read = from.read(&mut buffer) => match read {
+                                Ok(count) if count > 0 => to.write_all(&buffer[..count]).await.unwrap(),
+                                _ => return,
+                            },
+                        }
+                    }
+                    std::future::pending::<()>().await;
+                });
+            }
+        }
+    });
+    (address, closed)
+}
+
+#[tokio::test]
+async fn a07_a_half_open_connection_is_found_by_pings() {
+    let (server, _bodies, client) = watches(100, Limits::default()).await;
+    let (address, closed) = hole(server.url.trim_start_matches("https://").to_owned()).await;
+    let http2 = Http2 {
+        ping_interval: Some(Duration::from_millis(30)),
+        ping_timeout: Duration::from_millis(500),
+        ..Http2::default()
+    };
+    let config =
+        client.config().clone().with_server(&format!("https://{address}")).unwrap().with_http2(http2);
+    let client = Client::new(config).unwrap();
+    let collection = client.list_watch(&widgets(), &Scope::all()).unwrap();
+    let mut watch = collection.watch(params()).await.unwrap();
+    watch.next().await.unwrap().unwrap();
+    closed.send_replace(1);
+    let error = watch.next().await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionLost, "{error:?}");
+    let mut again = collection.watch(params()).await.unwrap();
+    again.next().await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_a_client_that_was_dropped() {
+    let (server, bodies, client) = watches(100, Limits::default()).await;
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let before = tasks();
+    let watch = client.list_watch(&widgets(), &Scope::all()).unwrap().watch(params()).await.unwrap();
+    assert!(tasks() > before);
+    drop((watch, client));
+    let body = bodies.lock()[0].clone();
+    body.closed().await;
+    // The client's tasks, and the server's for its connection, end by themselves.
+    while tasks() > before {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(server.connections.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn an_unused_connection_is_closed_after_a_while() {
+    let (server, _bodies, client) = watches(100, Limits::default()).await;
+    let timeouts = Timeouts { idle_connection: Duration::from_millis(20), ..Timeouts::default() };
+    let client = Client::new(client.config().clone().with_timeouts(timeouts)).unwrap();
+    let collection = client.list_watch(&widgets(), &Scope::all()).unwrap();
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let before = tasks();
+    drop(collection.list(ListParams::first("".into())).await.unwrap());
+    while tasks() > before {
+        tokio::task::yield_now().await;
+    }
+    drop(collection.list(ListParams::first("".into())).await.unwrap());
+    assert_eq!(server.connections.load(Ordering::SeqCst), 2);
 }
