@@ -57,12 +57,15 @@ mod error;
 mod factory;
 mod filter;
 mod informer;
+mod parity;
 mod pipeline;
 mod plain;
 mod processor;
+mod queue;
 mod resync;
 mod schedule;
 mod sync;
+mod ticks;
 mod undecodable;
 
 pub use backlog::BacklogPolicy;
@@ -73,7 +76,9 @@ pub use filter::Filtered;
 pub use informer::{InformerBuilder, InformerStatus, NewHandler, ReflectorSettings, SharedInformer, WarmUp};
 #[doc(no_inline)]
 pub use informers_reflector::{Backoff, FirstList, Phase as ReflectorPhase, ReflectorStatus};
-pub use plain::{PlainInformer, PlainInformerBuilder, ProcessError, QueueKind};
+pub use parity::Parity;
+pub use plain::{PlainInformer, PlainInformerBuilder, ProcessError};
+pub use queue::QueueKind;
 pub use resync::Resync;
 pub(crate) use sync::SyncState;
 pub use sync::SyncWait;

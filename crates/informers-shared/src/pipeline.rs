@@ -2,9 +2,10 @@
 //! to the handlers.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
 
-use informers_core::{Entry, Event, Metrics};
+use informers_core::{Event, Metrics};
 use informers_delta_fifo::{Closed, Consumer, Delta, SharedQueue};
 use informers_store::PendingIndex;
 use tokio::sync::{mpsc, watch};
@@ -13,7 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock;
 use crate::delivery::{Delivery, HandlerId, Runner};
-use crate::processor::{Outcome, Processor};
+use crate::processor::{Audience, Outcome, Processor};
 use crate::schedule::SharedCalendar;
 use crate::sync::SyncState;
 
@@ -41,22 +42,38 @@ pub(crate) struct Pipeline<T> {
     pub(crate) queue: SharedQueue<T>,
     /// The tasks that call handlers.
     pub(crate) runners: TaskTracker,
+    pub(crate) first_contents: FirstContents,
+    /// See [`Parity`](crate::Parity).
+    pub(crate) panic_blocks_sync: bool,
+}
+
+/// Who knows whether the store has its first contents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FirstContents {
+    /// The processor, which is given whole lists.
+    Lists,
+    /// The queue, which takes lists apart.
+    Queue,
 }
 
 impl<T: Send + Sync + 'static> Pipeline<T> {
     /// Runs until the queue is closed and empty, or at once when told.
     pub(crate) async fn run(mut self, mut consumer: Consumer<T>, stop_now: CancellationToken) {
+        let mut queue_synced = pin!(self.queue.synced());
         loop {
             tokio::select! {
                 biased;
                 () = stop_now.cancelled() => break,
                 Some(command) = self.commands.recv() => self.obey(command),
+                // An empty list leaves nothing to process.
+                Ok(()) = &mut queue_synced, if self.waits_for_queue() => self.note_first_contents(),
                 batch = consumer.pop_batch() => match batch {
                     Ok(mut batch) => {
                         let initial = batch.is_in_initial_list();
                         let deltas = batch.take_deltas();
                         self.process(deltas, initial);
                         drop(batch);
+                        self.note_first_contents();
                         self.metrics.queued_items(&self.informer, self.queue.len());
                     }
                     Err(Closed) => break,
@@ -69,40 +86,51 @@ impl<T: Send + Sync + 'static> Pipeline<T> {
 
     fn process(&mut self, deltas: Vec<Delta<T>>, initial: bool) {
         let begun = clock::now();
-        let was_synced = self.processor.is_synced();
-        let Outcome { events, resync } = self.processor.process(deltas, initial && !was_synced);
-        self.distribute(&events);
-        if let Some(entries) = resync {
-            self.distribute_resync(&entries);
-        }
-        if !was_synced && self.processor.is_synced() {
-            tracing::debug!(informer = %self.informer, "the store has its first contents");
-            self.synced.send_replace(SyncState::Synced);
-            self.handlers.values().for_each(|delivery| delivery.complete_initial());
-        }
+        let outcome = self.processor.process(deltas, initial && !self.is_synced());
+        self.distribute(&outcome);
         self.metrics.processing_latency(&self.informer, clock::now().saturating_duration_since(begun));
         self.metrics.store_resource_version(&self.informer, &self.processor.writer().reader().version());
     }
 
-    fn distribute(&self, events: &[Event<T>]) {
-        if events.is_empty() {
-            return;
-        }
-        let now = clock::now();
-        for delivery in self.handlers.values() {
-            let waiting = delivery.deliver(events.iter().cloned(), now);
-            self.metrics.handler_backlog(&self.informer, delivery.name(), waiting);
+    fn is_synced(&self) -> bool {
+        *self.synced.borrow() == SyncState::Synced
+    }
+
+    fn waits_for_queue(&self) -> bool {
+        self.first_contents == FirstContents::Queue && !self.is_synced()
+    }
+
+    fn note_first_contents(&mut self) {
+        let complete = match self.first_contents {
+            FirstContents::Lists => self.processor.is_synced(),
+            FirstContents::Queue => self.queue.has_synced(),
+        };
+        if complete && !self.is_synced() {
+            tracing::debug!(informer = %self.informer, "the store has its first contents");
+            self.synced.send_replace(SyncState::Synced);
+            self.handlers.values().for_each(|delivery| delivery.complete_initial());
         }
     }
 
-    fn distribute_resync(&self, entries: &[Entry<T>]) {
+    fn distribute(&self, outcome: &Outcome<T>) {
+        let waiting = if outcome.resynced { self.calendar.take_waiting() } else { Vec::new() };
+        let Outcome { events, .. } = outcome;
+        if events.is_empty() {
+            return;
+        }
+        let unchanged = events.iter().any(|(audience, _)| *audience == Audience::Syncing);
+        let syncing = if unchanged { self.calendar.syncing() } else { Vec::new() };
         let now = clock::now();
-        for id in self.calendar.take_waiting() {
-            if let Some(delivery) = self.handlers.get(&id) {
-                let shown =
-                    entries.iter().map(|entry| Event::Updated { old: entry.clone(), new: entry.clone() });
-                delivery.deliver(shown, now);
-            }
+        for (id, delivery) in &self.handlers {
+            let hears = |audience| match audience {
+                Audience::Everyone => true,
+                Audience::Resyncing => waiting.contains(id),
+                Audience::Syncing => syncing.contains(id),
+            };
+            let heard =
+                events.iter().filter(|(audience, _)| hears(*audience)).map(|(_, event)| event.clone());
+            let waiting = delivery.deliver(heard, now);
+            self.metrics.handler_backlog(&self.informer, delivery.name(), waiting);
         }
     }
 
@@ -131,15 +159,18 @@ impl<T: Send + Sync + 'static> Pipeline<T> {
         let now = clock::now();
         let present = self.processor.writer().reader().list();
         delivery.deliver(present.into_iter().map(|object| Event::Added { object, initial: true }), now);
-        if self.processor.is_synced() {
+        if self.is_synced() {
             delivery.complete_initial();
         }
-        if let Some(period) = delivery.resync() {
-            self.calendar.add(delivery.id(), period, now);
-        }
+        self.calendar.begin(delivery.id(), delivery.resync(), now);
         self.handlers.insert(delivery.id(), Arc::clone(&delivery));
-        let running =
-            self.runners.spawn(runner.run(delivery, Arc::clone(&self.informer), Arc::clone(&self.metrics)));
+        let calls = runner.run(
+            delivery,
+            Arc::clone(&self.informer),
+            Arc::clone(&self.metrics),
+            self.panic_blocks_sync,
+        );
+        let running = self.runners.spawn(calls);
         // The cell is new and written here alone.
         let _ = task.set(running.id());
     }

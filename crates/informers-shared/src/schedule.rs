@@ -10,6 +10,8 @@ use parking_lot::Mutex;
 
 use crate::delivery::HandlerId;
 use crate::resync::ResyncCalendar;
+use crate::ticks::Ticks;
+use crate::{Parity, Resync};
 
 /// Which handlers resync when, and whose turn has come.
 ///
@@ -19,38 +21,100 @@ use crate::resync::ResyncCalendar;
 pub(crate) struct SharedCalendar {
     state: Mutex<State>,
     reflector: AtomicWaker,
+    informer: Option<Duration>,
 }
 
 #[derive(Debug)]
 struct State {
-    calendar: ResyncCalendar<HandlerId>,
-    waiting_for_resync: Vec<HandlerId>,
+    turns: Turns,
+    /// Whose turn has come and was not served yet.
+    waiting: Vec<HandlerId>,
+    /// Whose turn was the latest one.
+    syncing: Vec<HandlerId>,
+    /// Newcomers count as syncing.
+    newcomers_sync: bool,
     changed: bool,
 }
 
+#[derive(Debug)]
+enum Turns {
+    Exact(ResyncCalendar<HandlerId>),
+    Coerced(Ticks<HandlerId>),
+}
+
 impl SharedCalendar {
-    pub(crate) fn new() -> Arc<Self> {
-        let state = State { calendar: ResyncCalendar::new(), waiting_for_resync: Vec::new(), changed: false };
-        Arc::new(Self { state: Mutex::new(state), reflector: AtomicWaker::new() })
+    /// `informer` is the period of handlers that do not say otherwise.
+    pub(crate) fn new(informer: Option<Duration>, parity: &Parity) -> Arc<Self> {
+        let turns = match parity.coerced_resync {
+            true => Turns::Coerced(Ticks::new(informer)),
+            false => Turns::Exact(ResyncCalendar::new()),
+        };
+        let state = State {
+            turns,
+            waiting: Vec::new(),
+            syncing: Vec::new(),
+            newcomers_sync: parity.same_version_updates,
+            changed: false,
+        };
+        Arc::new(Self { state: Mutex::new(state), reflector: AtomicWaker::new(), informer })
     }
 
-    pub(crate) fn add(&self, handler: HandlerId, period: Duration, now: Instant) {
+    /// The informer starts.
+    pub(crate) fn start(&self) {
+        if let Turns::Coerced(ticks) = &mut self.state.lock().turns {
+            ticks.start();
+        }
+    }
+
+    /// Takes note of a new handler and says how often it will resync; none is never.
+    pub(crate) fn register(&self, handler: HandlerId, asked: Resync, now: Instant) -> Option<Duration> {
+        match &mut self.state.lock().turns {
+            Turns::Exact(_) => asked.effective(self.informer),
+            Turns::Coerced(ticks) => ticks.add(handler, asked, now),
+        }
+    }
+
+    /// The handler begins to hear events.
+    pub(crate) fn begin(&self, handler: HandlerId, period: Option<Duration>, now: Instant) {
         let mut state = self.state.lock();
-        state.calendar.add(handler, period, now);
-        state.changed = true;
+        let State { turns, syncing, newcomers_sync, changed, .. } = &mut *state;
+        let Turns::Exact(calendar) = turns else { return };
+        if *newcomers_sync {
+            syncing.push(handler);
+        }
+        let Some(period) = period else { return };
+        calendar.add(handler, period, now);
+        *changed = true;
         drop(state);
         self.reflector.wake();
     }
 
     pub(crate) fn remove(&self, handler: HandlerId) {
         let mut state = self.state.lock();
-        state.calendar.remove(handler);
-        state.waiting_for_resync.retain(|waiting| *waiting != handler);
+        match &mut state.turns {
+            Turns::Exact(calendar) => calendar.remove(handler),
+            Turns::Coerced(ticks) => ticks.remove(handler),
+        }
+        state.waiting.retain(|waiting| *waiting != handler);
+        state.syncing.retain(|syncing| *syncing != handler);
     }
 
-    /// The handlers whose turn has come since this was asked last.
+    /// The handlers whose turn has come since this was asked last; for a resync of the whole store.
     pub(crate) fn take_waiting(&self) -> Vec<HandlerId> {
-        std::mem::take(&mut self.state.lock().waiting_for_resync)
+        let mut state = self.state.lock();
+        match &state.turns {
+            Turns::Exact(_) => std::mem::take(&mut state.waiting),
+            Turns::Coerced(ticks) => ticks.resyncing(),
+        }
+    }
+
+    /// The handlers that resync until the next turn; for a resync that comes object by object.
+    pub(crate) fn syncing(&self) -> Vec<HandlerId> {
+        let state = self.state.lock();
+        match &state.turns {
+            Turns::Exact(_) => state.syncing.clone(),
+            Turns::Coerced(ticks) => ticks.resyncing(),
+        }
     }
 }
 
@@ -58,19 +122,31 @@ impl SharedCalendar {
 pub(crate) struct CalendarSchedule(pub(crate) Arc<SharedCalendar>);
 
 impl ResyncSchedule for CalendarSchedule {
-    fn next(&mut self, _: Instant) -> Option<Instant> {
-        self.0.state.lock().calendar.next()
+    fn next(&mut self, now: Instant) -> Option<Instant> {
+        match &mut self.0.state.lock().turns {
+            Turns::Exact(calendar) => calendar.next(),
+            Turns::Coerced(ticks) => ticks.next(now),
+        }
     }
 
     fn due(&mut self, now: Instant) -> bool {
         let mut state = self.0.state.lock();
-        let due = state.calendar.take_due(now);
+        let State { turns, waiting, syncing, .. } = &mut *state;
+        let calendar = match turns {
+            Turns::Exact(calendar) => calendar,
+            Turns::Coerced(ticks) => return ticks.tick(now),
+        };
+        let due = calendar.take_due(now);
+        if due.is_empty() {
+            return false;
+        }
         for handler in &due {
-            if !state.waiting_for_resync.contains(handler) {
-                state.waiting_for_resync.push(*handler);
+            if !waiting.contains(handler) {
+                waiting.push(*handler);
             }
         }
-        !due.is_empty()
+        *syncing = due;
+        true
     }
 
     fn poll_changed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -78,6 +154,12 @@ impl ResyncSchedule for CalendarSchedule {
         match std::mem::take(&mut self.0.state.lock().changed) {
             true => Poll::Ready(()),
             false => Poll::Pending,
+        }
+    }
+
+    fn restart(&mut self, now: Instant) {
+        if let Turns::Coerced(ticks) = &mut self.0.state.lock().turns {
+            ticks.restart(now);
         }
     }
 }

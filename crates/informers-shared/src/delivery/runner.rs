@@ -4,11 +4,15 @@ use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use informers_core::{Event, Handler, Metrics, ObjectKey};
 
 use super::{Delivery, counts_as_initial};
+
+/// How long client-go's handlers rest after a panic.
+const REST: Duration = Duration::from_secs(1);
 
 /// What is called with each event.
 pub(crate) enum Runner<T> {
@@ -21,22 +25,37 @@ pub(crate) enum Runner<T> {
 pub(crate) type AsyncHandler<T> = Box<dyn FnMut(Event<T>) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
 
 impl<T: Send + Sync + 'static> Runner<T> {
-    /// Calls the handler until its delivery ends. A panic costs the one event it happened in.
-    pub(crate) async fn run(self, delivery: Arc<Delivery<T>>, informer: Arc<str>, metrics: Arc<dyn Metrics>) {
+    /// Calls the handler until its delivery ends. A panic costs the one event it happened in, and with
+    /// `panic_blocks_sync` also what [`Parity`](crate::Parity) says.
+    pub(crate) async fn run(
+        self,
+        delivery: Arc<Delivery<T>>,
+        informer: Arc<str>,
+        metrics: Arc<dyn Metrics>,
+        panic_blocks_sync: bool,
+    ) {
         let mut call = match self {
             Self::Subscriber => return,
             Self::Blocking(handler) => Call::Blocking(handler),
             Self::Async(handler) => Call::Async(handler),
         };
+        let mut shaken = false;
         while let Some(event) = poll_fn(|cx| delivery.poll_next(cx)).await {
+            if std::mem::take(&mut shaken) {
+                tokio::time::sleep(REST).await;
+                if delivery.is_removed() {
+                    break;
+                }
+            }
             let initial = counts_as_initial(&event);
             let key = event.key().clone();
             if call.with(event).await.is_err() {
                 delivery.count_panic();
                 report_panic(&informer, delivery.name(), &key);
                 metrics.handler_panicked(&informer, delivery.name());
+                shaken = panic_blocks_sync;
             }
-            delivery.returned_from(initial);
+            delivery.returned_from(initial && !shaken);
             tokio::task::consume_budget().await;
         }
         // Whoever waits for the end may count on what the handler owns being gone.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use informers_core::{Metrics, NoMetrics, ResourceScope, ResourceType, Scope, Source};
 
 use super::Factory;
-use crate::{BacklogPolicy, ReflectorSettings};
+use crate::{BacklogPolicy, Parity, ReflectorSettings};
 
 /// Settings of a [`Factory`]; see [`Factory::builder`].
 #[must_use]
@@ -20,7 +20,8 @@ pub struct FactoryBuilder<S> {
 /// What holds for every informer that does not say otherwise.
 pub(super) struct Defaults {
     pub(super) scopes: Vec<Scope>,
-    pub(super) backlog: BacklogPolicy,
+    pub(super) backlog: Option<BacklogPolicy>,
+    pub(super) parity: Parity,
     pub(super) reflector: ReflectorSettings,
     pub(super) metrics: Arc<dyn Metrics>,
     resync: Duration,
@@ -39,7 +40,8 @@ impl<S: Source> FactoryBuilder<S> {
             source,
             defaults: Defaults {
                 scopes: vec![Scope::all()],
-                backlog: BacklogPolicy::default(),
+                backlog: None,
+                parity: Parity::default(),
                 reflector: ReflectorSettings::new(),
                 metrics: Arc::new(NoMetrics),
                 resync: Duration::ZERO,
@@ -75,7 +77,13 @@ impl<S: Source> FactoryBuilder<S> {
 
     /// What happens to events that a handler is too slow for.
     pub fn backlog(mut self, policy: BacklogPolicy) -> Self {
-        self.defaults.backlog = policy;
+        self.defaults.backlog = Some(policy);
+        self
+    }
+
+    /// With some of client-go's behaviours in place of the better ones.
+    pub fn parity(mut self, parity: Parity) -> Self {
+        self.defaults.parity = parity;
         self
     }
 

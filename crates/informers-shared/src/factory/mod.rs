@@ -106,8 +106,11 @@ impl<S: Source> Factory<S> {
         let Inner { source, defaults, registry } = &*self.inner;
         let asked_at = Location::caller();
         let scopes = options.resolve_scopes(resource.resource_type().scope(), &defaults.scopes);
-        let key = Key::new(resource, scopes.clone(), options.variant.clone());
-        let resync = options.resync.map(|period| (period, asked_at));
+        let asked = options.resync.map(|period| (period, asked_at));
+        let (key, resync) = match defaults.parity.one_informer_per_type {
+            true => (Key::of_type(resource), None),
+            false => (Key::new(resource, scopes.clone(), options.variant.clone()), asked),
+        };
         match registry.find::<T>(&key, resync)? {
             Found::Informer(hold) => return Ok(SharedInformer::from_hold(hold)),
             Found::ShutDown => return Err(Error::FactoryShutDown),
@@ -123,13 +126,16 @@ impl<S: Source> Factory<S> {
                 .map_err(|source| Error::Source { informer: name.clone(), source })?;
             collections.push((scope, collection));
         }
-        let fresh = InformerBuilder::of_scopes(collections)
+        let mut fresh = InformerBuilder::of_scopes(collections)
             .name(&name)
             .resync(options.resync.unwrap_or_else(|| defaults.resync_of(resource.resource_type())))
-            .backlog(defaults.backlog)
+            .parity(defaults.parity)
             .reflector(options.reflector.unwrap_or_else(|| defaults.reflector.clone()))
-            .metrics(Arc::clone(&defaults.metrics))
-            .build();
+            .metrics(Arc::clone(&defaults.metrics));
+        if let Some(policy) = defaults.backlog {
+            fresh = fresh.backlog(policy);
+        }
+        let fresh = fresh.build();
         let hold: Arc<Hold<T>> = registry.insert(key, fresh.hold(), resync)?;
         Ok(SharedInformer::from_hold(hold))
     }

@@ -35,6 +35,12 @@ impl Key {
         let representation = resource.representation_type();
         Self { resource: resource.resource_type().clone(), representation, scopes, variant }
     }
+
+    /// What makes two informers the same one for client-go: the type of object.
+    pub(super) fn of_type<T: 'static>(resource: &Resource<T>) -> Self {
+        let representation = (TypeId::of::<T>(), TypeId::of::<T>());
+        Self { resource: resource.resource_type().clone(), representation, scopes: Vec::new(), variant: None }
+    }
 }
 
 /// The name of the informer.

@@ -9,7 +9,7 @@ use informers_core::{ListWatch, Metrics, NoMetrics, Scope, Transform};
 
 use super::core::{Blueprint, Core, Hold};
 use super::{ReflectorSettings, SharedInformer};
-use crate::BacklogPolicy;
+use crate::{BacklogPolicy, Parity, QueueKind};
 
 /// Settings of a [`SharedInformer`]; see [`SharedInformer::builder`].
 #[must_use]
@@ -17,7 +17,9 @@ pub struct InformerBuilder<T> {
     name: Option<Arc<str>>,
     collections: Vec<(Scope, Arc<dyn ListWatch<T>>)>,
     resync: Option<Duration>,
-    backlog: BacklogPolicy,
+    backlog: Option<BacklogPolicy>,
+    queue: QueueKind,
+    parity: Parity,
     settings: ReflectorSettings,
     metrics: Arc<dyn Metrics>,
     transform: Option<(Transform<T>, &'static Location<'static>)>,
@@ -37,7 +39,9 @@ impl<T: Send + Sync + 'static> InformerBuilder<T> {
             name: None,
             collections,
             resync: None,
-            backlog: BacklogPolicy::default(),
+            backlog: None,
+            queue: QueueKind::default(),
+            parity: Parity::default(),
             settings: ReflectorSettings::new(),
             metrics: Arc::new(NoMetrics),
             transform: None,
@@ -59,7 +63,20 @@ impl<T: Send + Sync + 'static> InformerBuilder<T> {
 
     /// What happens to events that a handler is too slow for, unless it says otherwise.
     pub fn backlog(mut self, policy: BacklogPolicy) -> Self {
-        self.backlog = policy;
+        self.backlog = Some(policy);
+        self
+    }
+
+    /// The queue between reader and store. An informer of several scopes keeps the default, since the others
+    /// do not know which list is whose.
+    pub fn queue(mut self, queue: QueueKind) -> Self {
+        self.queue = queue;
+        self
+    }
+
+    /// With some of client-go's behaviours in place of the better ones.
+    pub fn parity(mut self, parity: Parity) -> Self {
+        self.parity = parity;
         self
     }
 
@@ -88,11 +105,18 @@ impl<T: Send + Sync + 'static> InformerBuilder<T> {
             Some((_, collection)) => collection.description().into(),
             None => "nothing".into(),
         });
+        let default_backlog = match self.parity.unbounded_backlogs {
+            true => BacklogPolicy::InOrder,
+            false => BacklogPolicy::default(),
+        };
+        let queue = if self.collections.len() > 1 { QueueKind::InOrder } else { self.queue };
         SharedInformer::from_hold(Hold::new(Core::new(Blueprint {
             name,
             collections: self.collections,
             resync: self.resync,
-            backlog: self.backlog,
+            backlog: self.backlog.unwrap_or(default_backlog),
+            queue,
+            parity: self.parity,
             settings: self.settings,
             metrics: self.metrics,
             transform: self.transform,

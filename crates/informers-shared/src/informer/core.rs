@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use informers_core::{ListWatch, Metrics, Scope, Transform};
-use informers_delta_fifo::{InOrderQueue, QueueOptions, in_order_queue};
+use informers_delta_fifo::QueueOptions;
 use informers_reflector::{Reflector, StatusWatch};
 use informers_store::{Store, StoreWriter};
 use parking_lot::Mutex;
@@ -16,12 +16,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::delivery::{Delivery, HandlerId};
-use crate::pipeline::{Command, Pipeline};
+use crate::pipeline::{Command, FirstContents, Pipeline};
 use crate::processor::Processor;
 use crate::schedule::{CalendarSchedule, SharedCalendar};
 use crate::sync::{Awaited, SyncState, SyncWait};
 use crate::undecodable::UndecodableObjects;
-use crate::{BacklogPolicy, Error, ReflectorSettings};
+use crate::{BacklogPolicy, Error, Parity, QueueKind, ReflectorSettings};
 
 /// A strong hold on an informer: it stops when the last one is dropped.
 pub(crate) struct Hold<T: Send + Sync + 'static> {
@@ -65,8 +65,10 @@ pub(crate) enum StopMode {
 pub(crate) struct Core<T> {
     pub(crate) name: Arc<str>,
     pub(crate) store: Store<T>,
-    pub(crate) resync: Option<Duration>,
+    pub(crate) calendar: Arc<SharedCalendar>,
     pub(crate) backlog: BacklogPolicy,
+    queue: QueueKind,
+    parity: Parity,
     pub(crate) undecodable: UndecodableObjects,
     pub(crate) deliveries: Mutex<BTreeMap<HandlerId, std::sync::Weak<Delivery<T>>>>,
     pub(crate) reflectors: OnceLock<Vec<(Scope, StatusWatch)>>,
@@ -104,6 +106,8 @@ pub(crate) struct Blueprint<T> {
     pub(crate) collections: Vec<(Scope, Arc<dyn ListWatch<T>>)>,
     pub(crate) resync: Option<Duration>,
     pub(crate) backlog: BacklogPolicy,
+    pub(crate) queue: QueueKind,
+    pub(crate) parity: Parity,
     pub(crate) settings: ReflectorSettings,
     pub(crate) metrics: Arc<dyn Metrics>,
     pub(crate) transform: Option<(Transform<T>, &'static Location<'static>)>,
@@ -111,8 +115,9 @@ pub(crate) struct Blueprint<T> {
 
 impl<T: Send + Sync + 'static> Core<T> {
     pub(crate) fn new(blueprint: Blueprint<T>) -> Arc<Self> {
-        let Blueprint { name, collections, resync, backlog, settings, metrics, transform } = blueprint;
-        let writer = StoreWriter::new();
+        let Blueprint { name, collections, resync, backlog, queue, parity, settings, metrics, transform } =
+            blueprint;
+        let writer = StoreWriter::with_parity(parity.store);
         let (commands, receiver) = mpsc::unbounded_channel();
         let store = writer.reader();
         let setup = Setup { collections, writer, commands: receiver, settings, metrics, transform };
@@ -120,8 +125,10 @@ impl<T: Send + Sync + 'static> Core<T> {
         Arc::new(Self {
             name,
             store,
-            resync,
+            calendar: SharedCalendar::new(resync, &parity),
             backlog,
+            queue,
+            parity,
             undecodable: UndecodableObjects::default(),
             deliveries: Mutex::default(),
             reflectors: OnceLock::new(),
@@ -185,24 +192,23 @@ impl<T: Send + Sync + 'static> Core<T> {
     /// Connects reflectors, queue and pipeline, and gives what runs them.
     fn assemble(self: &Arc<Self>, setup: Setup<T>) -> impl Future<Output = ()> + Send + use<T> {
         let Setup { collections, writer, commands, settings, metrics, transform } = setup;
-        let mut options =
-            QueueOptions::default().with_name(&self.name).with_known(Arc::new(self.store.clone()));
+        let mut options = QueueOptions::default().with_name(&self.name);
         if let Some((transform, _)) = transform {
             options = options.with_transform(transform);
         }
-        let (queue, consumer) = in_order_queue(InOrderQueue::atomic(), options);
-        let calendar = SharedCalendar::new();
+        let (queue, consumer) = self.queue.connect(&self.store, options, &self.parity);
+        self.calendar.start();
         let mut statuses = Vec::new();
         let mut reflectors = Vec::new();
         let scopes: Vec<_> = collections.iter().map(|(scope, _)| scope.clone()).collect();
         for (at, (scope, list_watch)) in collections.into_iter().enumerate() {
             let mut builder = settings
-                .apply(Reflector::builder(list_watch, queue.sink()))
+                .apply(Reflector::builder(list_watch, queue.sink()), &self.parity)
                 .name(&self.name)
                 .scope(scope.clone())
                 .metrics(Arc::clone(&metrics));
             if at == 0 {
-                builder = builder.resync(CalendarSchedule(Arc::clone(&calendar)));
+                builder = builder.resync(CalendarSchedule(Arc::clone(&self.calendar)));
             }
             let reflector = builder.build();
             statuses.push((scope, reflector.status()));
@@ -212,16 +218,20 @@ impl<T: Send + Sync + 'static> Core<T> {
         let _ = self.reflectors.set(statuses);
 
         let runners = TaskTracker::new();
+        let whole_lists = self.queue.keeps_lists_whole();
         let pipeline = Pipeline {
             informer: Arc::clone(&self.name),
-            processor: Processor::new(writer, self.undecodable.clone(), scopes),
+            processor: Processor::new(writer, self.undecodable.clone(), scopes)
+                .with_parity(self.parity, whole_lists),
             commands,
-            calendar,
+            calendar: Arc::clone(&self.calendar),
             synced: self.synced.clone(),
             metrics,
             handlers: BTreeMap::new(),
             runners: runners.clone(),
             queue: queue.clone(),
+            first_contents: if whole_lists { FirstContents::Lists } else { FirstContents::Queue },
+            panic_blocks_sync: self.parity.panic_blocks_sync,
         };
         let core = Arc::clone(self);
         async move {

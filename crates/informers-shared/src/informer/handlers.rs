@@ -80,7 +80,7 @@ impl<'a, T: Send + Sync + 'static> NewHandler<'a, T> {
         let core = self.informer.hold().core();
         let id = core.next_handler();
         let name = self.name.unwrap_or_else(|| self.added_at.to_string());
-        let resync = self.resync.effective(core.resync);
+        let resync = core.calendar.register(id, self.resync, crate::clock::now());
         let delivery = Delivery::new(id, name, resync, self.backlog.unwrap_or(core.backlog));
         let task = Arc::new(OnceLock::new());
         let guard =

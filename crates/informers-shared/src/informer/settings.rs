@@ -88,8 +88,10 @@ impl ReflectorSettings {
 
     pub(crate) fn apply<T: Send + Sync + 'static>(
         &self,
-        mut builder: ReflectorBuilder<T>,
+        builder: ReflectorBuilder<T>,
+        informer: &crate::Parity,
     ) -> ReflectorBuilder<T> {
+        let mut builder = builder.parity(self.parity.unwrap_or(informer.reflector));
         if let Some(objects) = self.page_size {
             builder = builder.page_size(objects);
         }
@@ -107,9 +109,6 @@ impl ReflectorSettings {
         }
         if let Some(seed) = self.seed {
             builder = builder.seed(seed);
-        }
-        if let Some(parity) = self.parity {
-            builder = builder.parity(parity);
         }
         if let Some(handler) = self.watch_error_handler.clone() {
             builder = builder.watch_error_handler(move |error| handler(error));

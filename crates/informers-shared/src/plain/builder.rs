@@ -6,28 +6,15 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use informers_core::{Error, Event, Handler, ListWatch, Scope, Transform};
-use informers_delta_fifo::{
-    Delta, DeltaFifo, InOrderQueue, Outcome, QueueOptions, delta_fifo, in_order_queue,
-};
+use informers_delta_fifo::{Delta, Outcome, QueueOptions};
 use informers_reflector::{Every, Reflector, ResyncSchedule};
 use informers_store::StoreWriter;
 
 use super::{PlainInformer, Process, ProcessError};
-use crate::ReflectorSettings;
 use crate::delivery::Closure;
 use crate::processor::Processor;
 use crate::undecodable::UndecodableObjects;
-
-/// Which queue lies between the reader and the store.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum QueueKind {
-    /// Every change in the order in which it came, a list as one change: client-go's `RealFIFO`. The default.
-    #[default]
-    InOrder,
-    /// One place in line for each object, with all its changes: client-go's `DeltaFIFO`.
-    DeltaFifo,
-}
+use crate::{Parity, QueueKind, ReflectorSettings};
 
 /// Settings of a [`PlainInformer`], which are those of client-go's controller `Config`; see
 /// [`PlainInformer::builder`].
@@ -42,6 +29,7 @@ pub struct PlainInformerBuilder<T> {
     retry_on_error: bool,
     settings: ReflectorSettings,
     transform: Option<Transform<T>>,
+    parity: Parity,
 }
 
 impl<T: Send + Sync + 'static> PlainInformerBuilder<T> {
@@ -56,6 +44,7 @@ impl<T: Send + Sync + 'static> PlainInformerBuilder<T> {
             retry_on_error: false,
             settings: ReflectorSettings::new(),
             transform: None,
+            parity: Parity::default(),
         }
     }
 
@@ -139,33 +128,31 @@ impl<T: Send + Sync + 'static> PlainInformerBuilder<T> {
         self
     }
 
+    /// With some of client-go's behaviours. Its handler is then shown everything, whether it resyncs or not.
+    pub fn parity(mut self, parity: Parity) -> Self {
+        self.parity = parity;
+        self
+    }
+
     /// The informer. Nothing is read before it is run.
     #[must_use]
     pub fn build(self) -> PlainInformer<T> {
         let name = self.name.unwrap_or_else(|| self.collection.description().into());
-        let writer = StoreWriter::new();
+        let writer = StoreWriter::with_parity(self.parity.store);
         let store = writer.reader();
-        let known = Arc::new(store.clone());
-        let mut options = QueueOptions::default()
-            .with_name(&name)
-            .with_known(Arc::clone(&known) as _)
-            .with_retry_on_error(self.retry_on_error);
+        let mut options = QueueOptions::default().with_name(&name).with_retry_on_error(self.retry_on_error);
         if let Some(transform) = self.transform {
             options = options.with_transform(transform);
         }
-        let (queue, consumer) = match self.queue {
-            QueueKind::InOrder => in_order_queue(InOrderQueue::atomic(), options),
-            QueueKind::DeltaFifo => {
-                delta_fifo(DeltaFifo::new().with_known(known).with_emit_replaced(true), options)
-            }
-        };
+        let (queue, consumer) = self.queue.connect(&store, options, &self.parity);
         let reflector = self
             .settings
-            .apply(Reflector::builder(self.collection, queue.sink()))
+            .apply(Reflector::builder(self.collection, queue.sink()), &self.parity)
             .name(&name)
             .resync(Asked { every: Every::new(self.resync), ask: self.should_resync })
             .build();
-        let processor = Processor::new(writer, UndecodableObjects::default(), [Scope::all()]);
+        let processor = Processor::new(writer, UndecodableObjects::default(), [Scope::all()])
+            .with_parity(self.parity, self.queue.keeps_lists_whole());
         PlainInformer { name, reflector, queue, consumer, processor, store, process: self.process }
     }
 }

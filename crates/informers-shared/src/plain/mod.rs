@@ -2,13 +2,13 @@
 
 mod builder;
 
-pub use builder::{PlainInformerBuilder, QueueKind};
+pub use builder::PlainInformerBuilder;
 
 use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use informers_core::{Event, Handler, ListWatch};
+use informers_core::{Handler, ListWatch};
 use informers_delta_fifo::{Closed, Consumer, Delta, Outcome, SharedQueue, Synced};
 use informers_reflector::{Reflector, StatusWatch};
 use informers_store::{Index, IndexConflict, IndexValues, Store, StoreWriter};
@@ -169,11 +169,8 @@ fn apply<T: Send + Sync + 'static>(
     handler: &mut dyn Handler<T>,
 ) {
     let outcome = processor.process(deltas.iter().cloned(), initial);
-    for event in outcome.events {
+    for (_, event) in outcome.events {
         handler.on_event(event);
-    }
-    for entry in outcome.resync.into_iter().flatten() {
-        handler.on_event(Event::Updated { old: entry.clone(), new: entry });
     }
 }
 

@@ -8,6 +8,7 @@ use informers_core::{Deletion, Entry, Event, ObjectKey, ResourceVersion, Scope};
 use informers_delta_fifo::{Deleted, Delta, ReplacedAll};
 use informers_store::{StoreWriter, Write};
 
+use crate::Parity;
 use crate::undecodable::UndecodableObjects;
 
 /// Applies deltas to the store it owns and says what handlers are to hear of it.
@@ -18,14 +19,27 @@ pub(crate) struct Processor<T> {
     undecodable: UndecodableObjects,
     /// The scopes whose first list has not come yet.
     unlisted: Vec<Scope>,
+    parity: Parity,
+    /// Whether the store is to know its version.
+    has_version: bool,
 }
 
 /// What handlers are to hear of one batch.
 pub(crate) struct Outcome<T> {
-    /// For every handler.
-    pub(crate) events: Vec<Event<T>>,
-    /// Unchanged objects, for those whose turn to resync has come; none if it is nobody's turn.
-    pub(crate) resync: Option<Vec<Entry<T>>>,
+    /// What happened, in order, and whom it is told.
+    pub(crate) events: Vec<(Audience, Event<T>)>,
+    /// Whether the whole store was to be shown again. It may be empty.
+    pub(crate) resynced: bool,
+}
+
+/// Whom an event is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Audience {
+    Everyone,
+    /// Those whose turn to be shown the whole store has come.
+    Resyncing,
+    /// Those who hear of unchanged objects at the moment.
+    Syncing,
 }
 
 /// One pending write, and how the event about it depends on what the store held before.
@@ -40,7 +54,20 @@ impl<T: Send + Sync + 'static> Processor<T> {
         undecodable: UndecodableObjects,
         scopes: impl IntoIterator<Item = Scope>,
     ) -> Self {
-        Self { writer, undecodable, unlisted: scopes.into_iter().collect() }
+        Self {
+            writer,
+            undecodable,
+            unlisted: scopes.into_iter().collect(),
+            parity: Parity::default(),
+            has_version: true,
+        }
+    }
+
+    /// With some of client-go's behaviours, behind a queue that keeps lists whole or does not.
+    pub(crate) fn with_parity(mut self, parity: Parity, whole_lists: bool) -> Self {
+        self.parity = parity;
+        self.has_version = whole_lists || !parity.version_only_of_atomic_lists;
+        self
     }
 
     pub(crate) fn writer(&mut self) -> &mut StoreWriter<T> {
@@ -58,7 +85,7 @@ impl<T: Send + Sync + 'static> Processor<T> {
         deltas: impl IntoIterator<Item = Delta<T>>,
         initial: bool,
     ) -> Outcome<T> {
-        let mut outcome = Outcome { events: Vec::new(), resync: None };
+        let mut outcome = Outcome { events: Vec::new(), resynced: false };
         let mut pending = Vec::new();
         for delta in deltas {
             match delta {
@@ -69,54 +96,60 @@ impl<T: Send + Sync + 'static> Processor<T> {
                 Delta::Deleted(deleted) => pending.push(Pending::Delete(deleted)),
                 Delta::Undecodable(object) => self.undecodable.add(*object),
                 Delta::ReplacedAll(list) => {
-                    self.write(std::mem::take(&mut pending), initial, &mut outcome);
+                    self.write(std::mem::take(&mut pending), initial, &mut outcome.events);
                     self.replace(*list, &mut outcome.events);
                 }
                 Delta::SyncAll => {
-                    self.write(std::mem::take(&mut pending), initial, &mut outcome);
-                    outcome.resync.get_or_insert_default().extend(self.writer.reader().list());
+                    self.write(std::mem::take(&mut pending), initial, &mut outcome.events);
+                    let shown = self.writer.reader().list();
+                    outcome.resynced = true;
+                    outcome
+                        .events
+                        .extend(shown.into_iter().map(|entry| (Audience::Resyncing, shown_again(entry))));
                 }
                 Delta::Bookmark(version) => {
-                    self.write(std::mem::take(&mut pending), initial, &mut outcome);
+                    self.write(std::mem::take(&mut pending), initial, &mut outcome.events);
                     self.writer.set_version(version);
                 }
                 // A kind of delta that this version does not know says nothing that it could apply.
                 _ => {}
             }
         }
-        self.write(pending, initial, &mut outcome);
+        self.write(pending, initial, &mut outcome.events);
         outcome
     }
 
     /// Makes all pending writes visible at once, then tells of them.
-    fn write(&mut self, pending: Vec<Pending<T>>, initial: bool, outcome: &mut Outcome<T>) {
+    fn write(&mut self, pending: Vec<Pending<T>>, initial: bool, events: &mut Vec<(Audience, Event<T>)>) {
         if pending.is_empty() {
             return;
         }
-        let version = pending.iter().rev().find_map(Pending::version).cloned();
         let writes = pending.iter().map(Pending::write).collect();
         let before = self.writer.apply(writes);
-        if let Some(version) = version {
-            self.writer.set_version(version);
+        if !self.has_version {
+            self.writer.set_version(ResourceVersion::default());
         }
         for (pending, old) in pending.into_iter().zip(before) {
             match pending {
-                Pending::Upsert { entry, shown_again } => {
+                Pending::Upsert { entry, shown_again: again } => {
                     self.undecodable.remove(entry.key());
-                    if shown_again
-                        && old.as_ref().is_some_and(|old| old.same_version(&entry) || old.ptr_eq(&entry))
+                    if again && old.as_ref().is_some_and(|old| old.same_version(&entry) || old.ptr_eq(&entry))
                     {
-                        outcome.resync.get_or_insert_default().push(entry);
+                        events.push((Audience::Syncing, shown_again(entry)));
                     } else {
-                        tell_upsert(old, entry, initial, &mut outcome.events);
+                        self.tell_upsert(old, entry, initial, events);
                     }
                 }
                 Pending::Delete(deleted) => {
                     self.undecodable.remove(&deleted.key);
                     // Of an object that the store never had, nobody was told.
-                    if let Some(old) = old {
-                        let last = deleted.last.unwrap_or(old);
-                        outcome.events.push(Event::Deleted { last, how: deleted.how });
+                    let last = match old {
+                        None if self.parity.deletions_of_unknown => deleted.last,
+                        None => None,
+                        Some(old) => Some(deleted.last.unwrap_or(old)),
+                    };
+                    if let Some(last) = last {
+                        events.push((Audience::Everyone, Event::Deleted { last, how: deleted.how }));
                     }
                 }
             }
@@ -124,7 +157,7 @@ impl<T: Send + Sync + 'static> Processor<T> {
     }
 
     /// Puts a list in the place of its scope. Deletions come first, then the list in its order.
-    fn replace(&mut self, list: ReplacedAll<T>, events: &mut Vec<Event<T>>) {
+    fn replace(&mut self, list: ReplacedAll<T>, events: &mut Vec<(Audience, Event<T>)>) {
         let initial = self.unlisted.contains(&list.scope);
         self.unlisted.retain(|scope| *scope != list.scope);
         self.undecodable.replace(&list);
@@ -132,15 +165,14 @@ impl<T: Send + Sync + 'static> Processor<T> {
         let mut gone = self.missing_from(&list);
         let version = list.version.clone();
         let (mut upserts, mut told) = (Vec::new(), Vec::new());
-        for entry in last_of_each_key(list.items) {
+        let items = if self.parity.repeated_list_items { list.items } else { last_of_each_key(list.items) };
+        for entry in items {
             let old = self.writer.get(entry.key().as_str());
-            match old {
-                // The very same state: the entry that everybody holds stays, and nobody is told.
-                Some(old) if old.ptr_eq(&entry) || old.same_version(&entry) => {}
-                old => {
-                    upserts.push(entry.clone());
-                    tell_upsert(old, entry, initial, &mut told);
-                }
+            // The very same state: the entry that everybody holds stays, and nobody is told.
+            let unchanged = old.as_ref().is_some_and(|old| old.ptr_eq(&entry) || old.same_version(&entry));
+            if !unchanged || self.parity.same_version_updates {
+                upserts.push(entry.clone());
+                self.tell_upsert(old, entry, initial, &mut told);
             }
         }
         if self.writer.reader().is_empty() {
@@ -152,8 +184,33 @@ impl<T: Send + Sync + 'static> Processor<T> {
             self.writer.set_version(version);
         }
         gone.sort_by(|a, b| a.key().cmp(b.key()));
-        events.extend(gone.into_iter().map(|last| Event::Deleted { last, how: list.missing }));
+        events.extend(
+            gone.into_iter().map(|last| (Audience::Everyone, Event::Deleted { last, how: list.missing })),
+        );
         events.append(&mut told);
+    }
+
+    /// Tells of an object that is now in the store, where `old` was before.
+    fn tell_upsert(
+        &self,
+        old: Option<Entry<T>>,
+        new: Entry<T>,
+        initial: bool,
+        events: &mut Vec<(Audience, Event<T>)>,
+    ) {
+        let mut tell = |event| events.push((Audience::Everyone, event));
+        match old {
+            None => tell(Event::Added { object: new, initial }),
+            Some(old) if is_recreated(&old, &new) && !self.parity.recreation_is_update => {
+                tell(Event::Deleted { last: old, how: Deletion::Inferred });
+                tell(Event::Added { object: new, initial: false });
+            }
+            Some(old) if self.parity.same_version_updates && old.version() == new.version() => {
+                events.push((Audience::Syncing, Event::Updated { old, new }));
+            }
+            Some(old) if old.same_version(&new) => {}
+            Some(old) => tell(Event::Updated { old, new }),
+        }
     }
 
     /// The stored objects that a list proves to be gone.
@@ -174,33 +231,20 @@ impl<T: Send + Sync + 'static> Processor<T> {
 }
 
 impl<T> Pending<T> {
-    fn version(&self) -> Option<&ResourceVersion> {
-        let entry = match self {
-            Self::Upsert { entry, .. } => Some(entry),
-            Self::Delete(deleted) => deleted.last.as_ref(),
-        };
-        entry.map(Entry::version).filter(|version| !version.is_empty())
-    }
-
     fn write(&self) -> Write<T> {
         match self {
             Self::Upsert { entry, .. } => Write::Insert(entry.clone()),
+            // Only what the server itself said of the deletion tells of a version.
+            Self::Delete(Deleted { last: Some(last), how: Deletion::Observed, .. }) => {
+                Write::RemoveAs(last.clone())
+            }
             Self::Delete(deleted) => Write::Remove(deleted.key.clone()),
         }
     }
 }
 
-/// Tells of an object that is now in the store, where `old` was before.
-fn tell_upsert<T>(old: Option<Entry<T>>, new: Entry<T>, initial: bool, events: &mut Vec<Event<T>>) {
-    match old {
-        None => events.push(Event::Added { object: new, initial }),
-        Some(old) if is_recreated(&old, &new) => {
-            events.push(Event::Deleted { last: old, how: Deletion::Inferred });
-            events.push(Event::Added { object: new, initial: false });
-        }
-        Some(old) if old.same_version(&new) => {}
-        Some(old) => events.push(Event::Updated { old, new }),
-    }
+fn shown_again<T>(entry: Entry<T>) -> Event<T> {
+    Event::Updated { old: entry.clone(), new: entry }
 }
 
 /// Whether another object has taken the name, its predecessor's deletion unseen.

@@ -1,10 +1,10 @@
 //! What a batch does to the store, and what is told of it.
 
-use informers_core::{DecodeError, DecodeErrorKind, Deletion, Entry, ObjectKey, Scope, Undecodable};
+use informers_core::{DecodeError, DecodeErrorKind, Deletion, Entry, Event, ObjectKey, Scope, Undecodable};
 use informers_delta_fifo::{Deleted, Delta, ReplacedAll};
 use informers_store::StoreWriter;
 
-use super::{Outcome, Processor};
+use super::{Audience, Processor};
 use crate::undecodable::UndecodableObjects;
 
 struct Bench {
@@ -24,9 +24,13 @@ impl Bench {
 
     /// What is told of these deltas.
     fn told(&mut self, deltas: impl IntoIterator<Item = Delta<u64>>) -> Vec<String> {
-        let Outcome { events, resync } = self.processor.process(deltas, false);
-        let events = events.iter().map(|event| format!("{event:?}"));
-        events.chain(resync.iter().flatten().map(|entry| format!("Resync({entry:?})"))).collect()
+        let events = self.processor.process(deltas, false).events;
+        let tell = |(audience, event): (Audience, Event<u64>)| match audience {
+            Audience::Everyone => format!("{event:?}"),
+            _ if event.is_resync() => format!("Resync({:?})", event.entry()),
+            _ => format!("{audience:?}: {event:?}"),
+        };
+        events.into_iter().map(tell).collect()
     }
 
     fn list(&mut self, scope: &Scope, version: &str, items: &[Entry<u64>]) -> Vec<String> {
