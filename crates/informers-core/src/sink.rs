@@ -62,6 +62,12 @@ pub trait Sink<T>: Send {
     /// are not touched, so several reflectors can feed one sink.
     fn begin(&mut self, scope: &Scope) -> Box<dyn Stage<T> + '_>;
 
+    /// The same for a streaming list, for sinks that make a difference, as client-go's do. By default it is
+    /// [`begin`](Self::begin).
+    fn begin_streaming(&mut self, scope: &Scope) -> Box<dyn Stage<T> + '_> {
+        self.begin(scope)
+    }
+
     /// Shows every object again to those who asked for resyncs.
     ///
     /// # Errors
@@ -128,6 +134,10 @@ impl<T, S: Sink<T> + ?Sized> Sink<T> for Box<S> {
 
     fn begin(&mut self, scope: &Scope) -> Box<dyn Stage<T> + '_> {
         (**self).begin(scope)
+    }
+
+    fn begin_streaming(&mut self, scope: &Scope) -> Box<dyn Stage<T> + '_> {
+        (**self).begin_streaming(scope)
     }
 
     fn resync(&mut self) -> Result<(), SinkError> {

@@ -27,7 +27,11 @@ pub struct Parity {
     /// A failed transform drops the change, also a deletion; it counts as the first population all the same;
     /// in a list it fails the whole replacement. By default a copy that is known becomes stale, deletions get
     /// through without their final state, and the other objects of a list are taken.
+    /// In a streaming list such an object is merely missing.
     pub drop_failed_transforms: bool,
+    /// Every copy that comes is transformed, those of a streaming list twice. By default an object that is
+    /// known in the same version is not transformed again: the known copy takes the place of the new one.
+    pub transform_every_copy: bool,
 }
 
 impl Parity {
@@ -39,6 +43,7 @@ impl Parity {
             synced_before_processing: true,
             bookmark_uses_up_initial_count: true,
             drop_failed_transforms: true,
+            transform_every_copy: true,
         }
     }
 }

@@ -37,6 +37,20 @@ impl<T> QueueSink<T> {
         Self { shared, intake, slot }
     }
 
+    fn stage(&self, scope: &Scope, streaming: bool) -> Box<dyn Stage<T> + '_>
+    where
+        T: Send + Sync,
+    {
+        self.intake.settle();
+        Box::new(QueueStage { sink: self, scope: scope.clone(), staged: Staged::new(), streaming })
+    }
+
+    /// The copy that is to take the place of a new one.
+    fn known_copy(&self, key: &ObjectKey, uid: &Uid, version: &ResourceVersion) -> Option<Entry<T>> {
+        let every_copy = self.intake.transforms() && self.shared.parity.transform_every_copy;
+        if every_copy { None } else { self.intake.known(key, uid, version) }
+    }
+
     fn apply_entry(&self, kind: ChangeKind, entry: Entry<T>) -> Result<(), SinkError> {
         if kind == ChangeKind::Deleted && self.intake.transforms() {
             // The deletion of an unknown object is passed over, so it is not worth a transform.
@@ -100,8 +114,11 @@ impl<T: Send + Sync> Sink<T> for QueueSink<T> {
     }
 
     fn begin(&mut self, scope: &Scope) -> Box<dyn Stage<T> + '_> {
-        self.intake.settle();
-        Box::new(QueueStage { sink: self, scope: scope.clone(), staged: Staged::new() })
+        self.stage(scope, false)
+    }
+
+    fn begin_streaming(&mut self, scope: &Scope) -> Box<dyn Stage<T> + '_> {
+        self.stage(scope, true)
     }
 
     fn resync(&mut self) -> Result<(), SinkError> {
@@ -113,7 +130,7 @@ impl<T: Send + Sync> Sink<T> for QueueSink<T> {
     }
 
     fn known(&self, key: &ObjectKey, uid: &Uid, version: &ResourceVersion) -> Option<Entry<T>> {
-        self.intake.known(key, uid, version)
+        self.known_copy(key, uid, version)
     }
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -140,13 +157,15 @@ struct QueueStage<'a, T> {
     sink: &'a QueueSink<T>,
     scope: Scope,
     staged: Staged<T>,
+    /// A streaming list, which client-go gathers in a store of its own.
+    streaming: bool,
 }
 
 impl<T: Send + Sync> Stage<T> for QueueStage<'_, T> {
     fn offer(&mut self, change: Change<T>) -> Result<(), SinkError> {
         match change.item {
             // client-go transforms a list when it is complete.
-            Item::Decoded(entry) if self.sink.shared.parity.drop_failed_transforms => {
+            Item::Decoded(entry) if self.sink.shared.parity.drop_failed_transforms && !self.streaming => {
                 self.staged.entry(change.kind, entry);
             }
             // What is taken back need not be transformed.
@@ -156,7 +175,9 @@ impl<T: Send + Sync> Stage<T> for QueueStage<'_, T> {
             Item::Decoded(entry) => match self.sink.intake.admit(entry) {
                 Ok(entry) => self.staged.entry(change.kind, entry),
                 Err(failed) => {
-                    self.staged.undecodable(change.kind, failed.undecodable);
+                    if !self.sink.shared.parity.drop_failed_transforms {
+                        self.staged.undecodable(change.kind, failed.undecodable);
+                    }
                     return Err(failed.error);
                 }
             },
@@ -171,13 +192,17 @@ impl<T: Send + Sync> Stage<T> for QueueStage<'_, T> {
     }
 
     fn commit(self: Box<Self>, version: &ResourceVersion) -> Result<(), SinkError> {
-        let Self { sink, scope, staged } = *self;
+        let Self { sink, scope, staged, streaming } = *self;
         let (items, undecodable) = staged.finish();
         let mut all = ReplacedAll::new(scope, version.clone(), items).with_undecodable(undecodable);
-        if sink.shared.parity.drop_failed_transforms {
+        let parity = sink.shared.parity;
+        let again = streaming && parity.transform_every_copy;
+        if again || !streaming && parity.drop_failed_transforms {
             for at in 0..all.items.len() {
                 match sink.intake.admit(all.items[at].clone()) {
                     Ok(entry) => all.items[at] = entry,
+                    // What the first time made of it is good.
+                    Err(_) if !parity.drop_failed_transforms => {}
                     Err(failed) => {
                         sink.shared.produce(|state| state.machine.replace_cut_short(all, at))?;
                         return Err(failed.error);
@@ -189,6 +214,6 @@ impl<T: Send + Sync> Stage<T> for QueueStage<'_, T> {
     }
 
     fn known(&self, key: &ObjectKey, uid: &Uid, version: &ResourceVersion) -> Option<Entry<T>> {
-        self.sink.intake.known(key, uid, version)
+        self.sink.known_copy(key, uid, version)
     }
 }

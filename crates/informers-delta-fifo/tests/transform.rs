@@ -202,3 +202,69 @@ fn client_go_drops_what_it_cannot_transform() {
     // It counts as the first population all the same.
     assert!(queue.has_synced());
 }
+
+/// Counts how often it saw an object, in the digits above the version; 9 makes it fail.
+fn marking() -> QueueOptions<u64> {
+    QueueOptions::default().with_transform(Transform::new(|version: &mut u64| match *version % 100 {
+        9 => Err(std::io::Error::other("told to fail")),
+        _ => {
+            *version += 100;
+            Ok(())
+        }
+    }))
+}
+
+#[test]
+fn client_go_transforms_a_streaming_list_twice_and_misses_what_fails() {
+    let parity = Parity::client_go_0_37();
+    let store = Store::with([obj("kept", 3)]);
+    let machines = [
+        in_order_queue(InOrderQueue::atomic().with_parity(parity), marking()),
+        in_order_queue(InOrderQueue::plain(store.clone()).with_parity(parity), marking()),
+        delta_fifo(DeltaFifo::new().with_known(store).with_parity(parity), marking()),
+    ];
+    for (queue, mut consumer) in machines {
+        let mut sink = queue.sink();
+        let mut stage = sink.begin_streaming(&Scope::all());
+        assert!(stage.known(&key("kept"), &"uid".into(), &3.into()).is_none(), "every copy is transformed");
+        stage.offer(Change::added(obj("kept", 3))).unwrap();
+        assert_eq!(stage.offer(Change::added(obj("missing", 9))).unwrap_err().key(), Some(&key("missing")));
+        // The failed change leaves what was there before.
+        assert!(stage.offer(Change::modified(obj("kept", 9))).is_err());
+        stage.offer(Change::added(obj("gone", 4))).unwrap();
+        stage.offer(Change::deleted(obj("gone", 9))).unwrap();
+        stage.commit(&"10".into()).unwrap();
+        let deltas = deltas(&mut consumer);
+        let items = match &deltas[..] {
+            [Delta::ReplacedAll(all)] => all.items.clone(),
+            other => other.iter().filter_map(Delta::entry).cloned().collect(),
+        };
+        assert_eq!(
+            items.iter().map(|entry| (entry.key().to_string(), **entry)).collect::<Vec<_>>(),
+            [("kept".to_owned(), 203)]
+        );
+        assert!(queue.is_empty());
+    }
+}
+
+#[test]
+fn each_way_to_transform_is_switched_back_alone() {
+    let streamed = |parity: Parity| {
+        let (queue, mut consumer) = in_order_queue(InOrderQueue::atomic().with_parity(parity), marking());
+        let mut sink = queue.sink();
+        let mut stage = sink.begin_streaming(&Scope::all());
+        stage.offer(Change::added(obj("a", 3))).unwrap();
+        assert!(stage.offer(Change::added(obj("b", 9))).is_err());
+        stage.commit(&"10".into()).unwrap();
+        let deltas = deltas(&mut consumer);
+        let all = all(&deltas);
+        (*all.items[0], all.undecodable.len())
+    };
+    let mut twice = Parity::default();
+    twice.transform_every_copy = true;
+    let mut dropping = Parity::default();
+    dropping.drop_failed_transforms = true;
+    assert_eq!(streamed(Parity::default()), (103, 1));
+    assert_eq!(streamed(twice), (203, 1));
+    assert_eq!(streamed(dropping), (103, 0));
+}
