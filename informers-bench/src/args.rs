@@ -1,0 +1,87 @@
+//! What is to be measured.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Parser, ValueEnum};
+
+#[derive(Debug, Parser)]
+#[command(about = "Measures informers: one line of JSON", long_about = None)]
+pub(crate) struct Args {
+    /// Measure the parts alone: queues, store, workqueue
+    #[arg(long, conflicts_with_all = ["kubeconfig", "addr", "mode"])]
+    micro: bool,
+    /// The API server to read pods from
+    #[arg(long, value_name = "FILE", required_unless_present = "micro")]
+    kubeconfig: Option<PathBuf>,
+    /// How many updates to wait for after the server was told to send them
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    events: u64,
+    /// The server's control, which is told by `POST /start` to send the events
+    #[arg(long, value_name = "HOST:PORT", required_unless_present = "micro")]
+    addr: Option<String>,
+    /// How pods are held
+    #[arg(long, value_enum, default_value_t = Mode::Typed)]
+    mode: Mode,
+    /// Drop `metadata.managedFields` of typed pods before they are stored
+    #[arg(long, value_name = "BOOL", default_value_t = false, action = ArgAction::Set)]
+    drop_managed_fields: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// Whole, as the type of k8s-openapi
+    Typed,
+    /// As a struct with the few fields that are wanted
+    Slim,
+}
+
+impl Mode {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Typed => "typed",
+            Self::Slim => "slim",
+        }
+    }
+}
+
+/// A measurement of the whole road.
+#[derive(Debug)]
+pub(crate) struct Road {
+    pub(crate) kubeconfig: PathBuf,
+    pub(crate) control: String,
+    pub(crate) events: u64,
+    pub(crate) mode: Mode,
+    pub(crate) drop_managed_fields: bool,
+}
+
+impl Args {
+    /// The road to measure, or none if it is to be the parts alone.
+    pub(crate) fn road(self) -> Option<Road> {
+        let Self { micro, kubeconfig, events, addr, mode, drop_managed_fields } = self;
+        if micro {
+            return None;
+        }
+        Some(Road { kubeconfig: kubeconfig?, control: addr?, events, mode, drop_managed_fields })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flags_of_the_comparison_are_understood() {
+        let args = [
+            "informers-bench",
+            "--kubeconfig=k",
+            "--events=7",
+            "--addr=127.0.0.1:1",
+            "--mode=slim",
+            "--drop-managed-fields=true",
+        ];
+        let road = Args::try_parse_from(args).unwrap().road().unwrap();
+        assert_eq!((road.events, road.mode, road.drop_managed_fields), (7, Mode::Slim, true));
+        assert!(Args::try_parse_from(["informers-bench", "--micro"]).unwrap().road().is_none());
+        assert!(Args::try_parse_from(["informers-bench"]).is_err());
+    }
+}

@@ -1,0 +1,45 @@
+//! Measures what informers cost: the whole road from an API server to a handler, or the parts alone.
+//!
+//! It is the candidate of a comparison with client-go and kube-rs; `docs/benchmarks.md` tells how to run that.
+//! One line of JSON goes to standard output. Defaults of the library and the system's allocator are in use.
+
+mod args;
+mod micro;
+mod pods;
+mod process;
+mod road;
+
+use anyhow::Result;
+use clap::Parser;
+use informers::core::{JsonDecoder, Resource};
+use k8s_openapi::api::core::v1::Pod;
+
+use crate::args::{Args, Mode};
+use crate::pods::SlimPod;
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let figures = match args.road() {
+        None => micro::measure(&runtime)?,
+        Some(road) => runtime.block_on(async {
+            let typed = informers::kube::resource::<Pod>();
+            match road.mode {
+                Mode::Typed => {
+                    let transform = road.drop_managed_fields.then(pods::without_managed_fields);
+                    road::measure(&road, &typed, transform).await
+                }
+                Mode::Slim => {
+                    let slim: Resource<SlimPod> =
+                        Resource::new(typed.resource_type().clone(), JsonDecoder::new());
+                    road::measure(&road, &slim, None).await
+                }
+            }
+        })?,
+    };
+    #[allow(clippy::print_stdout, reason = "the one line that is the purpose of the program")]
+    {
+        println!("{figures}");
+    }
+    Ok(())
+}

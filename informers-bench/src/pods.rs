@@ -1,0 +1,130 @@
+//! The two forms in which pods are held.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+use informers::core::Transform;
+use k8s_openapi::api::core::v1::Pod;
+use serde::Deserialize;
+
+/// What is done with the pods of a look-up, whatever their form.
+pub(crate) trait AnyPod: Send + Sync + 'static {
+    /// The node that it runs on.
+    fn node(&self) -> Option<&str>;
+    /// Reads namespace, name and version, and gives their lengths together.
+    fn read(&self) -> usize;
+}
+
+impl AnyPod for Pod {
+    fn node(&self) -> Option<&str> {
+        self.spec.as_ref()?.node_name.as_deref()
+    }
+
+    fn read(&self) -> usize {
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let metadata = &self.metadata;
+        length(&metadata.namespace) + length(&metadata.name) + length(&metadata.resource_version)
+    }
+}
+
+/// A pod as a controller would declare it that needs no more than this.
+///
+/// The identity stands here as well as in the entry, since the comparison asks for a struct that has it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct SlimPod {
+    metadata: SlimMetadata,
+    #[serde(default)]
+    spec: SlimSpec,
+    #[serde(default)]
+    #[allow(dead_code, reason = "held, to be paid for")]
+    status: SlimStatus,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SlimMetadata {
+    #[serde(default)]
+    namespace: Box<str>,
+    name: Box<str>,
+    #[allow(dead_code, reason = "held, to be paid for")]
+    uid: Box<str>,
+    resource_version: Box<str>,
+    #[serde(default)]
+    #[allow(dead_code, reason = "held, to be paid for")]
+    labels: BTreeMap<Box<str>, Box<str>>,
+    #[serde(default)]
+    #[allow(dead_code, reason = "held, to be paid for")]
+    owner_references: Box<[Owner]>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(dead_code, reason = "held, to be paid for")]
+struct Owner {
+    api_version: Box<str>,
+    kind: Box<str>,
+    name: Box<str>,
+    uid: Box<str>,
+    #[serde(default)]
+    controller: bool,
+    #[serde(default)]
+    block_owner_deletion: bool,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SlimSpec {
+    node_name: Option<Box<str>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct SlimStatus {
+    #[allow(dead_code, reason = "held, to be paid for")]
+    phase: Option<Box<str>>,
+}
+
+impl AnyPod for SlimPod {
+    fn node(&self) -> Option<&str> {
+        self.spec.node_name.as_deref()
+    }
+
+    fn read(&self) -> usize {
+        self.metadata.namespace.len() + self.metadata.name.len() + self.metadata.resource_version.len()
+    }
+}
+
+/// Drops what no controller reads.
+pub(crate) fn without_managed_fields() -> Transform<Pod> {
+    Transform::new(|pod: &mut Pod| {
+        pod.metadata.managed_fields = None;
+        Ok::<_, Infallible>(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RAW: &str = r#"{"metadata":{"namespace":"shop","name":"cart-0","uid":"u","resourceVersion":"70",
+        "labels":{"app":"cart"},"managedFields":[{"manager":"kubelet"}],
+        "ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"cart","uid":"v","controller":true}]},
+        "spec":{"nodeName":"node-1","containers":[]},"status":{"phase":"Running"}}"#;
+
+    #[test]
+    fn both_forms_read_the_same() {
+        let typed: Pod = serde_json::from_str(RAW).unwrap();
+        let slim: SlimPod = serde_json::from_str(RAW).unwrap();
+        assert_eq!((typed.node(), typed.read()), (Some("node-1"), 12));
+        assert_eq!((slim.node(), slim.read()), (Some("node-1"), 12));
+        assert!(slim.metadata.owner_references[0].controller);
+        assert_eq!(slim.status.phase.as_deref(), Some("Running"));
+    }
+
+    #[test]
+    fn managed_fields_go() {
+        let entry = informers::core::Entry::keyed("shop/cart-0".parse().unwrap(), serde_json::from_str(RAW).unwrap());
+        let entry = without_managed_fields().apply(entry).unwrap();
+        assert!(entry.metadata.managed_fields.is_none());
+        assert!(entry.metadata.labels.is_some());
+    }
+}
