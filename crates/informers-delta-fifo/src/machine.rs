@@ -65,6 +65,14 @@ impl<T> Machine<T> {
         }
     }
 
+    /// Whether a list becomes one delta per object.
+    pub(crate) fn takes_lists_apart(&self) -> bool {
+        match self {
+            Self::InOrder(queue) => queue.known().is_some(),
+            Self::DeltaFifo(_) => true,
+        }
+    }
+
     /// Whether undecodable objects without a key find a place.
     pub(crate) fn takes_nameless(&self) -> bool {
         matches!(self, Self::InOrder(_))

@@ -74,6 +74,7 @@ fn connect<T>(machine: Machine<T>, options: QueueOptions<T>) -> (SharedQueue<T>,
         soft_limit: options.soft_limit,
         parity: machine.parity(),
         takes_nameless: machine.takes_nameless(),
+        streams_by_key: machine.takes_lists_apart() || machine.parity() != Parity::default(),
         synced: AtomicBool::new(machine.has_synced()),
         state: Mutex::new(State {
             machine,
@@ -104,6 +105,8 @@ pub(crate) struct Shared<T> {
     soft_limit: usize,
     pub(crate) parity: Parity,
     pub(crate) takes_nameless: bool,
+    /// Whether a streaming list must not have an object twice, since nobody behind would notice.
+    pub(crate) streams_by_key: bool,
     /// Follows the machine, so that asking takes no lock.
     synced: AtomicBool,
     state: Mutex<State<T>>,

@@ -42,7 +42,8 @@ impl<T> QueueSink<T> {
         T: Send + Sync,
     {
         self.intake.settle();
-        Box::new(QueueStage { sink: self, scope: scope.clone(), staged: Staged::new(), streaming })
+        let staged = if streaming && self.shared.streams_by_key { Staged::by_key() } else { Staged::new() };
+        Box::new(QueueStage { sink: self, scope: scope.clone(), staged, streaming })
     }
 
     /// The copy that is to take the place of a new one.

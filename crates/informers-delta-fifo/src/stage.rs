@@ -19,6 +19,11 @@ impl<T> Staged<T> {
         Self { items: Vec::new(), undecodable: Vec::new(), positions: None, removed: Vec::new() }
     }
 
+    /// One that takes an addition for a change where the object is there already.
+    pub(crate) fn by_key() -> Self {
+        Self { positions: Some(HashMap::new()), ..Self::new() }
+    }
+
     pub(crate) fn entry(&mut self, kind: ChangeKind, entry: Entry<T>) {
         match kind {
             ChangeKind::Added if self.positions.is_none() => self.items.push(entry),

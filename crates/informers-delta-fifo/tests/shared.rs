@@ -567,3 +567,21 @@ fn producers_and_consumer_on_threads() {
         assert!(versions.into_values().all(|versions| versions == (0..EACH).collect::<Vec<_>>()));
     }
 }
+
+#[test]
+fn an_object_that_a_streaming_list_adds_twice_is_there_once() {
+    let machines = [
+        in_order_queue(InOrderQueue::plain(Store::with([])), QueueOptions::default()),
+        delta_fifo(DeltaFifo::new(), QueueOptions::default()),
+    ];
+    for (queue, _consumer) in machines {
+        let mut sink = queue.sink();
+        let mut stage = sink.begin_streaming(&Scope::all());
+        for object in [obj("a", 1), obj("b", 2), obj("a", 3)] {
+            stage.offer(Change::added(object)).unwrap();
+        }
+        stage.commit(&"4".into()).unwrap();
+        let versions: Vec<_> = queue.snapshot().iter().map(|delta| **delta.entry().unwrap()).collect();
+        assert_eq!(versions, [3, 2]);
+    }
+}

@@ -33,7 +33,7 @@ impl<T: Send + Sync + 'static> Reflector<T> {
         streaming.opened();
         let mut streamed = consistency_check.then(Streamed::default);
         let mut items = 0;
-        let mut stage = sink.begin(scope);
+        let mut stage = sink.begin_streaming(scope);
         let (version, rest) = 'initial: loop {
             streaming.held_up(stage_ready(&mut *stage, cancel).await?);
             let batch = match bounded(stream.next(), cancel, streaming.deadline(memory)).await? {

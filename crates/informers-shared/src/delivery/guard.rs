@@ -56,14 +56,15 @@ impl<T: Send + Sync + 'static> HandlerGuard<T> {
     }
 
     /// Removes the handler and waits until its running call has ended. Called from inside that very
-    /// handler it does not wait, since it would wait for itself.
+    /// handler it does not wait, since it would wait for itself; nor before the informer is started, since
+    /// there is no call.
     ///
     /// # Cancel safety
     /// The handler is removed at the first poll, whether the future is dropped later or not.
     pub async fn close(self) {
         self.remove();
         let inside = tokio::task::try_id().is_some_and(|id| self.task.get() == Some(&id));
-        if !inside {
+        if !inside && !self.hold.core().awaits_start() {
             self.delivery.finished().await;
         }
     }

@@ -161,6 +161,10 @@ impl<T: Send + Sync + 'static> Core<T> {
         self.synced.subscribe()
     }
 
+    pub(crate) fn awaits_start(&self) -> bool {
+        matches!(*self.life.lock(), Life::Ready(_) | Life::WarmingUp)
+    }
+
     pub(crate) fn is_stopped(&self) -> bool {
         matches!(*self.life.lock(), Life::Stopped)
     }

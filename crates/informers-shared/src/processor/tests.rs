@@ -5,6 +5,7 @@ use informers_delta_fifo::{Deleted, Delta, ReplacedAll};
 use informers_store::StoreWriter;
 
 use super::{Audience, Processor};
+use crate::Parity;
 use crate::undecodable::UndecodableObjects;
 
 struct Bench {
@@ -15,6 +16,13 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         Self::of_scopes([Scope::all()])
+    }
+
+    /// With these of client-go's behaviours.
+    fn like(parity: Parity) -> Self {
+        let mut bench = Self::new();
+        bench.processor = bench.processor.with_parity(parity, true);
+        bench
     }
 
     fn of_scopes(scopes: impl IntoIterator<Item = Scope>) -> Self {
@@ -237,4 +245,75 @@ fn how_it_became_known_is_passed_on() {
     let deleted =
         Deleted { how: Deletion::ScopeRemoved, ..Deleted::tombstone(ObjectKey::cluster("x"), None) };
     assert_eq!(bench.told([Delta::Deleted(deleted)]), ["Deleted(x@1, ScopeRemoved)"]);
+}
+
+#[test]
+fn client_go_shows_unchanged_objects_to_those_who_resync() {
+    let mut bench = Bench::like(Parity { same_version_updates: true, ..Parity::default() });
+    bench.list(&Scope::all(), "1", &[entry("x", "u", 1)]);
+    let again = entry("x", "u", 1);
+    assert_eq!(bench.told([Delta::Updated(again.clone())]), ["Syncing: Updated(x@1 -> 1)"]);
+    assert!(
+        bench.processor.writer().get("x").unwrap().ptr_eq(&again),
+        "the new copy takes the old one's place"
+    );
+    assert_eq!(bench.list(&Scope::all(), "2", &[entry("x", "u", 1)]), ["Syncing: Updated(x@1 -> 1)"]);
+    assert_eq!(bench.told([Delta::Updated(entry("x", "u", 3))]), ["Updated(x@1 -> 3)"]);
+}
+
+#[test]
+fn client_go_takes_a_recreated_object_for_an_update() {
+    let mut bench = Bench::like(Parity { recreation_is_update: true, ..Parity::default() });
+    bench.list(&Scope::all(), "1", &[entry("x", "old", 1), entry("y", "old", 1)]);
+    assert_eq!(
+        bench.list(&Scope::all(), "9", &[entry("x", "new", 8), entry("y", "old", 1)]),
+        ["Updated(x@1 -> 8)"]
+    );
+    assert_eq!(bench.told([Delta::Added(entry("y", "new", 9))]), ["Updated(y@1 -> 9)"]);
+}
+
+#[test]
+fn client_go_tells_of_the_deletion_of_unknown_objects() {
+    let mut bench = Bench::like(Parity { deletions_of_unknown: true, ..Parity::default() });
+    let told = bench.told([Delta::Deleted(Deleted::observed(entry("x", "u", 4)))]);
+    assert_eq!(told, ["Deleted(x@4, Observed)"]);
+    assert_eq!(bench.processor.writer().reader().version(), "4".into());
+    let unseen = Deleted::tombstone(ObjectKey::cluster("y"), None);
+    assert!(bench.told([Delta::Deleted(unseen)]).is_empty(), "there is nothing to show");
+}
+
+#[test]
+fn client_go_tells_of_each_copy_in_a_list() {
+    let mut bench = Bench::like(Parity { repeated_list_items: true, ..Parity::default() });
+    let told = bench.list(&Scope::all(), "3", &[entry("x", "u", 1), entry("x", "u", 3)]);
+    assert_eq!(told, ["Added(x@1, initial)", "Added(x@3, initial)"]);
+    assert_eq!(bench.stored(), ["x@3"]);
+    let told = bench.list(&Scope::all(), "6", &[entry("x", "u", 4), entry("x", "u", 5)]);
+    assert_eq!(told, ["Updated(x@3 -> 4)", "Updated(x@3 -> 5)"]);
+    assert_eq!(bench.stored(), ["x@5"]);
+}
+
+#[test]
+fn client_go_knows_the_stores_version_only_where_lists_stay_whole() {
+    let parity = Parity { version_only_of_atomic_lists: true, ..Parity::default() };
+    for (parity, whole_lists, known) in
+        [(parity, true, "1"), (parity, false, ""), (Parity::default(), false, "1")]
+    {
+        let mut bench = Bench::new();
+        bench.processor = bench.processor.with_parity(parity, whole_lists);
+        bench.told([Delta::Added(entry("x", "u", 1))]);
+        assert_eq!(bench.processor.writer().reader().version(), known.into());
+    }
+}
+
+#[test]
+fn the_version_does_not_go_back_but_in_client_go() {
+    let with = |store| Processor::new(StoreWriter::with_parity(store), UndecodableObjects::default(), []);
+    for (store, version) in
+        [(informers_store::Parity::default(), "9"), (informers_store::Parity::client_go_0_37(), "3")]
+    {
+        let mut processor = with(store);
+        processor.process([Delta::Added(entry("x", "u", 9)), Delta::Added(entry("y", "v", 3))], false);
+        assert_eq!(processor.writer().reader().version(), version.into());
+    }
 }

@@ -5,6 +5,7 @@
 mod factory;
 mod handlers;
 mod life;
+mod parity;
 mod plain;
 mod resync;
 mod sync;
