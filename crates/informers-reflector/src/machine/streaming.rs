@@ -168,11 +168,12 @@ impl Streaming {
                 return self.ended(memory, now);
             }
             ErrorKind::Unauthorized | ErrorKind::Configuration => return memory.list_failed(error, now),
-            ErrorKind::NotFound => {
-                memory.not_found = memory.not_found.saturating_add(1);
-                memory.notice(Notice::Overcome(error));
-            }
-            ErrorKind::ConnectionLost | ErrorKind::Timeout | ErrorKind::Internal | ErrorKind::Unavailable => {
+            // The list that follows at once counts and tells a 404; both are one attempt.
+            ErrorKind::NotFound
+            | ErrorKind::ConnectionLost
+            | ErrorKind::Timeout
+            | ErrorKind::Internal
+            | ErrorKind::Unavailable => {
                 memory.notice(Notice::Overcome(error));
             }
             _ => {

@@ -323,6 +323,25 @@ fn a_denial_is_told_once_until_it_ends() {
 }
 
 #[test]
+fn a_resource_that_was_never_there_is_told_once() {
+    check(
+        streaming(),
+        "> stream
+         error NotFound
+         > list 0 limit=500
+         error NotFound
+         > tell NotFound
+         > wait 800ms, then list
+         deadline
+         > stream
+         error NotFound
+         > list 0 limit=500
+         error NotFound
+         > wait 1.6s, then list",
+    );
+}
+
+#[test]
 fn a_resource_is_gone_when_it_was_not_found_twice() {
     check(
         streaming(),
