@@ -72,7 +72,7 @@ async fn run(args: &Args) -> Result<()> {
     // The whole list in memory.
     let pager = Pager::new().page_size(args.page_size);
     let list = pager.list(&config_maps, most_recent.clone(), &never).await?;
-    println!("list:      {} objects in {} pages at version {}", list.items.len(), list.pages, list.version);
+    println!("list:      {} objects at version {}, pages: {}", list.items.len(), list.version, list.pages);
 
     // One object at a time, while later pages are read.
     let mut keys = 0;

@@ -103,7 +103,10 @@ impl CensusReader {
         for node in nodes.values() {
             *counts.entry(node).or_default() += 1;
         }
-        let counts: Vec<_> = counts.iter().map(|(node, pods)| format!("{node}: {pods}")).collect();
-        format!("{} pods; {}", nodes.len(), counts.join(", "))
+        let mut text = format!("{} pods", nodes.len());
+        for (node, pods) in counts {
+            text.push_str(&format!(", {node}: {pods}"));
+        }
+        text
     }
 }

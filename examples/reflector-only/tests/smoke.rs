@@ -13,7 +13,7 @@ fn counts_follow_the_cluster_until_sigterm() {
         .unwrap();
     let mut lines = BufReader::new(example.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.next().unwrap().starts_with("embedded API server at "));
-    assert!(lines.any(|line| line == "4 pods; node-1: 2, node-2: 2"), "the pods are never counted");
+    assert!(lines.any(|line| line == "4 pods, node-1: 2, node-2: 2"), "the pods are never counted");
 
     let killed = Command::new("kill").args(["-TERM", &example.id().to_string()]).status().unwrap();
     assert!(killed.success());
