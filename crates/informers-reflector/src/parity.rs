@@ -26,6 +26,7 @@ pub struct Parity {
     watch_timeout_floor: bool,
     report_like_client_go: bool,
     list_after_stop: bool,
+    learn_from_second_attempt: bool,
 }
 
 macro_rules! rules {
@@ -61,6 +62,7 @@ impl Parity {
             watch_timeout_floor: true,
             report_like_client_go: true,
             list_after_stop: true,
+            learn_from_second_attempt: true,
         }
     }
 
@@ -96,5 +98,9 @@ impl Parity {
         /// Whether a stop during the request for a streaming list counts as its failure, so that a list is
         /// still asked for, whose answer nobody awaits. Default `false`: nothing is asked after a stop.
         list_after_stop, lists_after_stop;
+        /// Whether the server counts as one that answers in pages, and so is asked for pages by all later
+        /// lists, if a list of any version failed and the list without a version in its place came in
+        /// pages. Default `false`: lists without a version always come in pages, so they say nothing.
+        learn_from_second_attempt, learns_from_second_attempts;
     }
 }

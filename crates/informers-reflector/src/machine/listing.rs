@@ -20,8 +20,8 @@ pub(crate) struct Listing {
     walk: Walk,
     asked: ResourceVersion,
     limit: u32,
-    /// It is asked for without a version because the version was not to be had.
-    second_attempt: bool,
+    /// The version that was not to be had, so that it is asked for without one.
+    instead_of: Option<ResourceVersion>,
     last_part: Instant,
 }
 
@@ -72,14 +72,14 @@ impl Listing {
             None if asked.is_specific() => 0,
             None => PAGE_SIZE,
         };
-        Self::attempt(memory, asked, limit, false, now)
+        Self::attempt(memory, asked, limit, None, now)
     }
 
     fn attempt(
         memory: &Memory,
         asked: ResourceVersion,
         limit: u32,
-        second_attempt: bool,
+        instead_of: Option<ResourceVersion>,
         now: Instant,
     ) -> Self {
         let mut params = ListParams::first(asked.clone()).with_limit(limit);
@@ -88,7 +88,7 @@ impl Listing {
             params = params.with_version_match(VersionMatch::NotOlderThan);
         }
         let walk = Pager::new().page_size(limit).walk(params);
-        Self { walk, asked, limit, second_attempt, last_part: now }
+        Self { walk, asked, limit, instead_of, last_part: now }
     }
 
     /// The page to ask for.
@@ -108,20 +108,26 @@ impl Listing {
 
     /// The page was read to its end.
     pub(crate) fn page_ended(self, memory: &mut Memory, trailer: &ListTrailer, now: Instant) -> AfterPage {
-        let Self { walk, asked, limit, second_attempt, .. } = self;
+        let Self { walk, asked, limit, instead_of, .. } = self;
         match walk.page_ended(trailer) {
             Advance::NextPage(walk) => {
-                AfterPage::NextPage(Self { walk, asked, limit, second_attempt, last_part: now })
+                AfterPage::NextPage(Self { walk, asked, limit, instead_of, last_part: now })
             }
             Advance::Complete(list) => {
                 let older = asked.is_specific() && list.version.compare(&asked) == Some(Ordering::Less);
                 if older && !memory.parity().has_no_client_limits() {
                     memory.notice(Notice::Remark("a list older than asked for was not taken"));
                     memory.version_unavailable = true;
-                    let again = Self::attempt(memory, ResourceVersion::default(), PAGE_SIZE, true, now);
+                    let again =
+                        Self::attempt(memory, ResourceVersion::default(), PAGE_SIZE, Some(asked), now);
                     return AfterPage::Dropped(Next::List(again));
                 }
-                AfterPage::Complete(ReadList { asked, list })
+                let asked_first = if memory.parity().learns_from_second_attempts() {
+                    instead_of.unwrap_or(asked)
+                } else {
+                    asked
+                };
+                AfterPage::Complete(ReadList { asked: asked_first, list })
             }
         }
     }
@@ -134,25 +140,25 @@ impl Listing {
         untouched: bool,
         now: Instant,
     ) -> PageFailure {
-        let Self { walk, asked, limit, second_attempt, .. } = self;
+        let Self { walk, asked, limit, instead_of, .. } = self;
         let later_page = walk.request().continue_token().is_some();
         let throttled = error.kind() == ErrorKind::TooManyRequests && !memory.parity().ignores_retry_after();
         if later_page && untouched && throttled {
             let until = memory.pause_until(&error, now);
             memory.notice(Notice::Overcome(error));
-            let again = Self { walk, asked, limit, second_attempt, last_part: until };
+            let again = Self { walk, asked, limit, instead_of, last_part: until };
             return PageFailure::SamePage(again, until);
         }
         if let Recovery::FullList(walk) = walk.failed(&error) {
             memory.notice(Notice::Overcome(error));
-            let full = Self { walk, asked, limit, second_attempt, last_part: now };
+            let full = Self { walk, asked, limit, instead_of, last_part: now };
             return PageFailure::Dropped(Next::List(full));
         }
         if error.is_expired() || error.is_too_large_resource_version() {
             memory.version_unavailable = true;
-            if !second_attempt {
+            if instead_of.is_none() {
                 memory.notice(Notice::Overcome(error));
-                let again = Self::attempt(memory, ResourceVersion::default(), limit, true, now);
+                let again = Self::attempt(memory, ResourceVersion::default(), limit, Some(asked), now);
                 return PageFailure::Dropped(Next::List(again));
             }
         }

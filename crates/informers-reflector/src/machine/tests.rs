@@ -185,6 +185,31 @@ fn a_list_that_fails_on_a_later_page() {
     );
 }
 
+/// Pages of a list without a version say nothing, except to client-go if it asked for any version first.
+#[test]
+fn what_is_learnt_from_pages_of_a_second_attempt() {
+    let script = |later_list: &str| {
+        format!(
+            "> list 0 limit=500
+             error Expired
+             > list  limit=500
+             page 5 more
+             > list token limit=500
+             page 5
+             > open 5
+             opened
+             > watching, at 5
+             error Expired
+             > wait 800ms, then list
+             deadline
+             > list 5{later_list}"
+        )
+    };
+    check(paged(), &script(" limit=0"));
+    let learning = Parity::default().learn_from_second_attempt(true);
+    check(Rules { parity: learning, ..paged() }, &script(" limit=500 NotOlderThan"));
+}
+
 #[test]
 fn failures_keep_the_version_unless_they_cast_doubt_on_it() {
     for kind in ["Unauthorized", "Timeout", "Unavailable", "ConnectionRefused", "ConnectionLost", "Internal"]
