@@ -47,6 +47,7 @@ pub mod conformance;
 mod fault;
 mod faulty;
 mod http;
+mod json_path;
 mod recorder;
 mod request_log;
 mod scripted;
@@ -54,6 +55,7 @@ mod server;
 mod simulated;
 mod status;
 mod store;
+mod table;
 mod time;
 mod world;
 

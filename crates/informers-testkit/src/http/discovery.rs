@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::store::{ResourceDef, Store};
+use crate::store::{ResourceDef, Store, VersionDef};
 
 pub(crate) fn version() -> Value {
     json!({
@@ -75,23 +75,19 @@ pub(crate) fn resources(store: &Store, group: &str, version: &str) -> Option<Val
         let Some(served) = def.version(version) else { continue };
         group_version = def.api_version(version);
         resources.push(resource(def));
-        let sub = |name: &str, kind: &str, verbs: &[&str]| {
-            json!({
-                "name": format!("{}/{name}", def.plural),
+        for subresource in subresources(def, served) {
+            let mut described = json!({
+                "name": format!("{}/{}", def.plural, subresource.name),
                 "singularName": "",
                 "namespaced": def.is_namespaced(),
-                "kind": kind,
-                "verbs": verbs,
-            })
-        };
-        if served.status {
-            resources.push(sub("status", &def.kind, &["get", "patch", "update"]));
-        }
-        if served.scale.is_some() {
-            let mut scale = sub("scale", "Scale", &["get", "patch", "update"]);
-            scale["group"] = json!("autoscaling");
-            scale["version"] = json!("v1");
-            resources.push(scale);
+                "kind": subresource.kind,
+                "verbs": subresource.verbs,
+            });
+            if subresource.group != def.group {
+                described["group"] = json!(subresource.group);
+                described["version"] = json!(subresource.version);
+            }
+            resources.push(described);
         }
     }
     if resources.is_empty() {
@@ -105,17 +101,52 @@ pub(crate) fn resources(store: &Store, group: &str, version: &str) -> Option<Val
     }))
 }
 
-fn resource(def: &ResourceDef) -> Value {
+/// A part of a resource with an address of its own.
+pub(super) struct Subresource<'a> {
+    pub(super) name: &'static str,
+    pub(super) group: &'a str,
+    pub(super) version: &'a str,
+    pub(super) kind: &'a str,
+    pub(super) verbs: &'static [&'static str],
+}
+
+pub(super) fn subresources<'a>(
+    def: &'a ResourceDef,
+    served: &'a VersionDef,
+) -> impl Iterator<Item = Subresource<'a>> {
+    const VERBS: &[&str] = &["get", "patch", "update"];
+    let status = served.status.then_some(Subresource {
+        name: "status",
+        group: &def.group,
+        version: &served.name,
+        kind: &def.kind,
+        verbs: VERBS,
+    });
+    let scale = served.scale.is_some().then_some(Subresource {
+        name: "scale",
+        group: "autoscaling",
+        version: "v1",
+        kind: "Scale",
+        verbs: VERBS,
+    });
+    status.into_iter().chain(scale)
+}
+
+pub(super) fn verbs(def: &ResourceDef) -> Vec<&'static str> {
     let mut verbs = vec!["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
     if def.group.is_empty() && def.plural == "namespaces" {
         verbs.retain(|verb| *verb != "deletecollection");
     }
+    verbs
+}
+
+fn resource(def: &ResourceDef) -> Value {
     let mut resource = json!({
         "name": def.plural,
         "singularName": def.singular,
         "namespaced": def.is_namespaced(),
         "kind": def.kind,
-        "verbs": verbs,
+        "verbs": verbs(def),
     });
     if !def.short_names.is_empty() {
         resource["shortNames"] = json!(def.short_names);

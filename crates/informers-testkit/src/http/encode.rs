@@ -4,10 +4,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::HeaderMap;
-use http::header::ACCEPT;
 
-use crate::Status;
 use crate::store::{Frame, Page, ResourceDef, Stored};
 
 /// How the client wants to see objects.
@@ -16,30 +13,6 @@ pub(crate) enum Form {
     Whole,
     /// `PartialObjectMetadata`.
     Metadata,
-}
-
-impl Form {
-    /// The first form in the `Accept` header that this server knows.
-    pub(crate) fn negotiate(headers: &HeaderMap) -> Result<Self, Status> {
-        let mut accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).peekable();
-        if accepted.peek().is_none() {
-            return Ok(Self::Whole);
-        }
-        for range in accepted.flat_map(|value| value.split(',')) {
-            let mut parts = range.split(';').map(str::trim);
-            if !matches!(parts.next(), Some("application/json" | "application/*" | "*/*" | "")) {
-                continue;
-            }
-            match parts.find_map(|part| part.strip_prefix("as=")) {
-                None => return Ok(Self::Whole),
-                Some("PartialObjectMetadata" | "PartialObjectMetadataList") => return Ok(Self::Metadata),
-                Some(_) => {}
-            }
-        }
-        let problem = "406: Not Acceptable\n\nAvailable representations: application/json, \
-                       application/json;stream=watch";
-        Err(Status::new(406, problem).with_details())
-    }
 }
 
 /// Writes objects of one resource in one version and form.
@@ -76,7 +49,7 @@ impl Encoder {
         json.get(1..).unwrap_or_default()
     }
 
-    fn write_object(&self, object: &Stored, out: &mut Vec<u8>) {
+    pub(super) fn write_object(&self, object: &Stored, out: &mut Vec<u8>) {
         out.extend_from_slice(self.head.as_bytes());
         out.extend_from_slice(self.members(object));
     }
@@ -91,15 +64,8 @@ impl Encoder {
         let size: usize = page.items.iter().map(|item| self.members(item).len() + self.head.len() + 1).sum();
         let mut out = Vec::with_capacity(size + 256);
         out.extend_from_slice(self.list_head.as_bytes());
-        // Writing into memory does not fail.
-        let _ = write!(out, "\"metadata\":{{\"resourceVersion\":\"{}\"", page.revision);
-        if let Some(token) = &page.continue_token {
-            let _ = write!(out, ",\"continue\":\"{token}\"");
-        }
-        if let Some(remaining) = page.remaining {
-            let _ = write!(out, ",\"remainingItemCount\":{remaining}");
-        }
-        out.extend_from_slice(b"},\"items\":[");
+        write_list_metadata(page, &mut out);
+        out.extend_from_slice(b",\"items\":[");
         // Lists of built-in kinds leave out what each item is.
         let bare = !self.def.custom && self.form == Form::Whole;
         for (at, item) in page.items.iter().enumerate() {
@@ -118,27 +84,51 @@ impl Encoder {
 
     /// Appends one line of a watch.
     pub(crate) fn frame(&self, frame: &Frame, out: &mut Vec<u8>) {
-        let (kind, object) = match frame {
-            Frame::Added(object) => ("ADDED", Some(object)),
-            Frame::Modified(object) => ("MODIFIED", Some(object)),
-            Frame::Deleted(object) => ("DELETED", Some(object)),
-            Frame::Bookmark { .. } => ("BOOKMARK", None),
-            Frame::Error(_) => ("ERROR", None),
-        };
-        let _ = write!(out, "{{\"type\":\"{kind}\",\"object\":");
-        match (object, frame) {
-            (Some(object), _) => self.write_object(object, out),
-            (None, Frame::Bookmark { revision, initial_events_end }) => {
-                out.extend_from_slice(self.head.as_bytes());
-                let _ = write!(out, "\"metadata\":{{\"resourceVersion\":\"{revision}\"");
-                if *initial_events_end {
-                    out.extend_from_slice(b",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}");
-                }
-                out.extend_from_slice(b"}}");
+        write_frame(frame, out, |out| match frame {
+            Frame::Added(object) | Frame::Modified(object) | Frame::Deleted(object) => {
+                self.write_object(object, out);
             }
-            (None, Frame::Error(status)) => out.extend_from_slice(&status.to_bytes()),
-            (None, _) => {}
-        }
-        out.extend_from_slice(b"}\n");
+            Frame::Bookmark { revision, initial_events_end } => {
+                self.write_bookmark(*revision, *initial_events_end, out);
+            }
+            Frame::Error(status) => out.extend_from_slice(&status.to_bytes()),
+        });
     }
+
+    /// The object of a bookmark.
+    pub(super) fn write_bookmark(&self, revision: u64, initial_events_end: bool, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.head.as_bytes());
+        let _ = write!(out, "\"metadata\":{{\"resourceVersion\":\"{revision}\"");
+        if initial_events_end {
+            out.extend_from_slice(b",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}");
+        }
+        out.extend_from_slice(b"}}");
+    }
+}
+
+/// Appends the `metadata` of a list.
+pub(super) fn write_list_metadata(page: &Page, out: &mut Vec<u8>) {
+    // Writing into memory does not fail.
+    let _ = write!(out, "\"metadata\":{{\"resourceVersion\":\"{}\"", page.revision);
+    if let Some(token) = &page.continue_token {
+        let _ = write!(out, ",\"continue\":\"{token}\"");
+    }
+    if let Some(remaining) = page.remaining {
+        let _ = write!(out, ",\"remainingItemCount\":{remaining}");
+    }
+    out.push(b'}');
+}
+
+/// Appends one line of a watch around an object.
+pub(super) fn write_frame(frame: &Frame, out: &mut Vec<u8>, object: impl FnOnce(&mut Vec<u8>)) {
+    let kind = match frame {
+        Frame::Added(_) => "ADDED",
+        Frame::Modified(_) => "MODIFIED",
+        Frame::Deleted(_) => "DELETED",
+        Frame::Bookmark { .. } => "BOOKMARK",
+        Frame::Error(_) => "ERROR",
+    };
+    let _ = write!(out, "{{\"type\":\"{kind}\",\"object\":");
+    object(out);
+    out.extend_from_slice(b"}\n");
 }

@@ -1,42 +1,45 @@
 //! From HTTP requests to the store and back.
 
+mod accept;
+mod aggregated;
 mod discovery;
 pub(crate) mod encode;
+mod openapi;
+mod output;
 pub(crate) mod path;
 pub(crate) mod query;
+mod respond;
+mod table_encode;
 mod watch_body;
+mod writing;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use serde_json::Value;
 
-use self::encode::{Encoder, Form};
+use self::accept::{Accepted, aggregated_discovery, wants_protobuf};
+use self::aggregated::aggregated;
+use self::output::Output;
 use self::path::{ResourcePath, Route};
 use self::query::Query;
+use self::respond::{failure, json_response, respond, text_response, to_bytes};
 use self::watch_body::watch_body;
 use crate::Status;
 use crate::World;
 use crate::fault::Fault;
 use crate::request_log::{RequestRecord, Verb};
 use crate::server::Connection;
-use crate::store::{
-    DeleteOptions, Deleted, Patch, ResourceDef, Target, WriteOptions, get_version, too_large,
-};
+use crate::store::{ResourceDef, Target, get_version, too_large};
 use crate::world::Watching;
 
 pub(crate) type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-/// The largest body that is read, as kube-apiserver's limit.
-const BODY_LIMIT: usize = 3 * 1024 * 1024;
 /// What answers the requests of all connections.
 #[derive(Clone, Debug)]
 pub(crate) struct Service {
@@ -123,8 +126,8 @@ impl Exchange {
             return Ok(text_response(StatusCode::NOT_FOUND, "404 page not found\n"));
         }
         let (def, verb) = self.resolve(&path, verb)?;
-        let form = Form::negotiate(&self.headers)?;
-        let encoder = Encoder::new(Arc::clone(&def), &path.version, form);
+        let accepted = Accepted::negotiate(&self.headers, self.query.get("includeObject"))?;
+        let output = Output::new(Arc::clone(&def), &path.version, accepted);
         let target = Target {
             version: path.version.clone(),
             namespace: path.namespace.clone(),
@@ -136,54 +139,14 @@ impl Exchange {
             return self.scale(&target, verb, body).await;
         }
         match verb {
-            Verb::Get => self.get(&target, &encoder),
-            Verb::List => self.list(&def, &path, &encoder),
-            Verb::Watch => self.watch(&def, &path, encoder),
-            Verb::Create => {
-                let dry_run = self.query.dry_run("CreateOptions")?;
-                let value = self.read_object(&def, body).await?;
-                let stored =
-                    self.service.world.write(|store| store.create(&target, value, write_options(dry_run)))?;
-                Ok(json_response(StatusCode::CREATED, encoder.object(&stored)))
-            }
-            Verb::Update => {
-                let dry_run = self.query.dry_run("UpdateOptions")?;
-                let value = self.read_object(&def, body).await?;
-                let stored =
-                    self.service.world.write(|store| store.update(&target, value, write_options(dry_run)))?;
-                Ok(json_response(StatusCode::OK, encoder.object(&stored)))
-            }
-            Verb::Patch => {
-                let dry_run = self.query.dry_run("PatchOptions")?;
-                let content_type = self.content_type().to_owned();
-                let patch = Patch::parse(&content_type, &read_body(body).await?, def.custom)?;
-                let stored =
-                    self.service.world.write(|store| store.patch(&target, &patch, write_options(dry_run)))?;
-                Ok(json_response(StatusCode::OK, encoder.object(&stored)))
-            }
-            Verb::Delete => {
-                let options = self.delete_options(body).await?;
-                let deleted = self.service.world.write(|store| store.delete(&target, &options))?;
-                Ok(json_response(
-                    StatusCode::OK,
-                    match deleted {
-                        Deleted::Object(object) => encoder.object(&object),
-                        Deleted::Gone(object) => {
-                            to_bytes(&Status::deleted(&def.group, &def.plural, object.name(), object.uid()))
-                        }
-                    },
-                ))
-            }
-            Verb::DeleteCollection => {
-                let options = self.delete_options(body).await?;
-                let selection = self.query.selection(&def, &path.namespace, "")?;
-                let (items, revision) = self.service.world.write(|store| {
-                    let items = store.delete_collection(&def, &selection, &options)?;
-                    Ok((items, store.revision()))
-                })?;
-                let page = crate::store::Page { items, revision, continue_token: None, remaining: None };
-                Ok(json_response(StatusCode::OK, encoder.list(&page)))
-            }
+            Verb::Get => self.get(&target, &output),
+            Verb::List => self.list(&def, &path, &output),
+            Verb::Watch => self.watch(&def, &path, output),
+            Verb::Create => self.create(&target, &output, body).await,
+            Verb::Update => self.update(&target, &output, body).await,
+            Verb::Patch => self.patch(&target, &output, body).await,
+            Verb::Delete => self.delete(&target, &output, body).await,
+            Verb::DeleteCollection => self.delete_collection(&path, &target, &output, body).await,
         }
     }
 
@@ -248,9 +211,29 @@ impl Exchange {
             return Err(Status::new(405, "the server does not allow this method on the requested resource")
                 .with_details());
         }
+        if let (Some(version), Route::CoreVersions | Route::Groups) =
+            (aggregated_discovery(&self.headers), route)
+        {
+            let core = *route == Route::CoreVersions;
+            let value = self.service.world.read(|store| aggregated(store, version, core));
+            let content_type = match version {
+                "v2" => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+                _ => "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList",
+            };
+            return Ok(respond(StatusCode::OK, content_type, to_bytes(&value)));
+        }
         let value = match route {
             Route::Health => return Ok(text_response(StatusCode::OK, "ok")),
             Route::Version => Some(discovery::version()),
+            Route::OpenApiV2 if wants_protobuf(&self.headers) => {
+                let content_type = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+                return Ok(respond(StatusCode::OK, content_type, openapi::version_2_protobuf().into()));
+            }
+            Route::OpenApiV2 => Some(openapi::version_2()),
+            Route::OpenApiV3 => Some(self.service.world.read(openapi::index)),
+            Route::OpenApiDocument { group, version } => {
+                self.service.world.read(|store| openapi::document(store, group, version))
+            }
             Route::CoreVersions => Some(discovery::core_versions(&self.service.address.to_string())),
             Route::Groups => Some(self.service.world.read(discovery::groups)),
             Route::Group(group) => self.service.world.read(|store| discovery::group(store, group)),
@@ -265,7 +248,7 @@ impl Exchange {
         })
     }
 
-    fn get(&self, target: &Target, encoder: &Encoder) -> Result<Response<Body>, Status> {
+    fn get(&self, target: &Target, output: &Output) -> Result<Response<Body>, Status> {
         let version = get_version(self.query.get("resourceVersion"))?;
         self.service.world.read(|store| {
             if let Some(version) = version.filter(|&version| version > store.revision()) {
@@ -273,45 +256,20 @@ impl Exchange {
             }
             let found = store.get(&target.def, &target.namespace, &target.name);
             let object = found.ok_or_else(|| target.def.not_found(&target.name))?;
-            Ok(json_response(StatusCode::OK, encoder.object(&object)))
+            Ok(json_response(StatusCode::OK, output.object(&object)))
         })
-    }
-
-    async fn scale(self, target: &Target, verb: Verb, body: Incoming) -> Result<Response<Body>, Status> {
-        let world = &self.service.world;
-        let stored = match verb {
-            Verb::Update => {
-                let options = write_options(self.query.dry_run("UpdateOptions")?);
-                let scale = self.read_object(&target.def, body).await?;
-                world.write(|store| store.update_scale(target, &scale, options))?
-            }
-            Verb::Patch => {
-                let options = write_options(self.query.dry_run("PatchOptions")?);
-                // A Scale has no lists that could be merged.
-                let patch = match self.content_type() {
-                    "application/strategic-merge-patch+json" => "application/merge-patch+json",
-                    other => other,
-                };
-                let patch = Patch::parse(patch, &read_body(body).await?, target.def.custom)?;
-                world.write(|store| store.patch_scale(target, &patch, options))?
-            }
-            _ => world
-                .read(|store| store.get(&target.def, &target.namespace, &target.name))
-                .ok_or_else(|| target.def.not_found(&target.name))?,
-        };
-        Ok(json_response(StatusCode::OK, to_bytes(&target.scale_of(&stored)?)))
     }
 
     fn list(
         &self,
         def: &ResourceDef,
         path: &ResourcePath,
-        encoder: &Encoder,
+        output: &Output,
     ) -> Result<Response<Body>, Status> {
         let selection = self.query.selection(def, &path.namespace, "")?;
         let options = self.query.list_options(selection)?;
         let page = self.service.world.read(|store| store.list(def, &options))?;
-        let body = encoder.list(&page);
+        let body = output.list(&page);
         #[cfg(feature = "gzip")]
         if let Some(response) = self.compressed(&body) {
             return Ok(response);
@@ -341,112 +299,12 @@ impl Exchange {
         Some(response)
     }
 
-    fn watch(
-        self,
-        def: &ResourceDef,
-        path: &ResourcePath,
-        encoder: Encoder,
-    ) -> Result<Response<Body>, Status> {
+    fn watch(self, def: &ResourceDef, path: &ResourcePath, output: Output) -> Result<Response<Body>, Status> {
         let selection = self.query.selection(def, &path.namespace, &path.name)?;
         let options = self.query.watch_options(selection)?;
         let watching = Watching::open(self.service.world, def, &options, self.frames_left)?;
-        let mut response = Response::new(watch_body(watching, encoder));
+        let mut response = Response::new(watch_body(watching, output));
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         Ok(response)
     }
-
-    fn content_type(&self) -> &str {
-        let text = self.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        text.split(';').next().unwrap_or_default().trim()
-    }
-
-    async fn read_object(&self, def: &ResourceDef, body: Incoming) -> Result<Value, Status> {
-        if !matches!(self.content_type(), "" | "application/json") {
-            let problem = "the body of the request was in an unknown format - accepted media types include: application/json";
-            return Err(Status::new(415, problem));
-        }
-        let bytes = read_body(body).await?;
-        serde_json::from_slice(&bytes).map_err(|error| {
-            let problem = format!(
-                "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse \
-                 error: {error}",
-                def.kind
-            );
-            Status::new(400, problem)
-        })
-    }
-
-    async fn delete_options(&self, body: Incoming) -> Result<DeleteOptions, Status> {
-        let dry_run = self.query.dry_run("DeleteOptions")?;
-        let bytes = read_body(body).await?;
-        let value: Value = if bytes.is_empty() {
-            Value::Null
-        } else {
-            serde_json::from_slice(&bytes)
-                .map_err(|error| Status::new(400, format!("cannot read the DeleteOptions: {error}")))?
-        };
-        let policy = value["propagationPolicy"]
-            .as_str()
-            .or_else(|| Some(self.query.get("propagationPolicy")).filter(|policy| !policy.is_empty()));
-        if let Some(policy) =
-            policy.filter(|policy| !matches!(*policy, "Foreground" | "Background" | "Orphan"))
-        {
-            let problem = format!(
-                "Unsupported value: {policy:?}: supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""
-            );
-            let message = format!("DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: {problem}");
-            return Err(Status::new(422, message)
-                .with_object("meta.k8s.io", "DeleteOptions", "")
-                .with_cause("FieldValueNotSupported", problem, "propagationPolicy"));
-        }
-        let precondition = |field: &str| value["preconditions"][field].as_str().map(str::to_owned);
-        Ok(DeleteOptions {
-            now: SystemTime::now(),
-            uid: precondition("uid"),
-            version: precondition("resourceVersion"),
-            dry_run: dry_run || value["dryRun"].as_array().is_some_and(|all| !all.is_empty()),
-        })
-    }
-}
-
-fn write_options(dry_run: bool) -> WriteOptions {
-    WriteOptions { now: SystemTime::now(), dry_run, keep_status: false }
-}
-
-async fn read_body(body: Incoming) -> Result<Bytes, Status> {
-    match Limited::new(body, BODY_LIMIT).collect().await {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => {
-            Err(Status::new(413, format!("Request entity too large: limit is {BODY_LIMIT}")))
-        }
-        Err(error) => Err(Status::new(400, format!("cannot read the body of the request: {error}"))),
-    }
-}
-
-fn to_bytes(value: &Value) -> Bytes {
-    value.to_string().into()
-}
-
-fn respond(code: StatusCode, content_type: &'static str, body: Bytes) -> Response<Body> {
-    let mut response = Response::new(Full::new(body).boxed_unsync());
-    *response.status_mut() = code;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response
-}
-
-fn json_response(code: StatusCode, body: Bytes) -> Response<Body> {
-    respond(code, "application/json", body)
-}
-
-fn text_response(code: StatusCode, text: &'static str) -> Response<Body> {
-    respond(code, "text/plain; charset=utf-8", Bytes::from_static(text.as_bytes()))
-}
-
-fn failure(status: &Status) -> Response<Body> {
-    let code = StatusCode::from_u16(status.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = json_response(code, status.to_bytes().into());
-    if let Some(seconds) = status.retry_after() {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
-    }
-    response
 }

@@ -17,6 +17,15 @@ pub(crate) enum Route {
         version: String,
     },
     Resource(ResourcePath),
+    /// `/openapi/v2`
+    OpenApiV2,
+    /// `/openapi/v3`
+    OpenApiV3,
+    /// `/openapi/v3/api/v1` or `/openapi/v3/apis/GROUP/VERSION`
+    OpenApiDocument {
+        group: String,
+        version: String,
+    },
     Unknown,
 }
 
@@ -42,6 +51,14 @@ impl Route {
         match segments.as_slice() {
             ["healthz" | "livez" | "readyz", ..] => Self::Health,
             ["version"] => Self::Version,
+            ["openapi", "v2"] => Self::OpenApiV2,
+            ["openapi", "v3"] => Self::OpenApiV3,
+            ["openapi", "v3", "api", version] => {
+                Self::OpenApiDocument { group: String::new(), version: (*version).to_owned() }
+            }
+            ["openapi", "v3", "apis", group, version] => {
+                Self::OpenApiDocument { group: (*group).to_owned(), version: (*version).to_owned() }
+            }
             ["api"] => Self::CoreVersions,
             ["apis"] => Self::Groups,
             ["apis", group] => Self::Group((*group).to_owned()),

@@ -7,17 +7,15 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame as BodyFrame;
 
 use super::Body;
-use super::encode::Encoder;
+use super::output::Output;
 use crate::world::Watching;
 
-pub(crate) fn watch_body(watching: Watching, encoder: Encoder) -> Body {
-    let chunks = stream::unfold((watching, encoder), |(mut watching, encoder)| async move {
+pub(super) fn watch_body(watching: Watching, output: Output) -> Body {
+    let chunks = stream::unfold((watching, output), |(mut watching, mut output)| async move {
         let frames = watching.next().await?;
         let mut out = Vec::new();
-        for frame in &frames {
-            encoder.frame(frame, &mut out);
-        }
-        Some((Ok::<_, Infallible>(BodyFrame::data(out.into())), (watching, encoder)))
+        output.frames(&frames, &mut out);
+        Some((Ok::<_, Infallible>(BodyFrame::data(out.into())), (watching, output)))
     });
     StreamBody::new(chunks).boxed_unsync()
 }

@@ -12,7 +12,8 @@ struct Row {
     plural: &'static str,
     short_names: &'static [&'static str],
     scope: ResourceScope,
-    /// Any of `s` status subresource, `g` generation, `c` scale subresource, `p` updates need a version.
+    /// Any of `s` status subresource, `g` generation, `c` scale subresource, `p` updates need a version, `a` in the
+    /// category `all`, `x` in `api-extensions`.
     traits: &'static str,
     fields: &'static [&'static str],
 }
@@ -51,22 +52,22 @@ const ROWS: &[Row] = &[
     row("", "v1", "Node", "nodes", &["no"], Cluster, "s", &["spec.unschedulable"]),
     row("", "v1", "PersistentVolume", "persistentvolumes", &["pv"], Cluster, "s", &[]),
     row("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", &["pvc"], Namespaced, "s", &[]),
-    row("", "v1", "Pod", "pods", &["po"], Namespaced, "sg", POD_FIELDS),
+    row("", "v1", "Pod", "pods", &["po"], Namespaced, "sga", POD_FIELDS),
     row("", "v1", "PodTemplate", "podtemplates", &[], Namespaced, "g", &[]),
-    row("", "v1", "ReplicationController", "replicationcontrollers", &["rc"], Namespaced, "sgc", &["status.replicas"]),
+    row("", "v1", "ReplicationController", "replicationcontrollers", &["rc"], Namespaced, "sgca", &["status.replicas"]),
     row("", "v1", "ResourceQuota", "resourcequotas", &["quota"], Namespaced, "s", &[]),
     row("", "v1", "Secret", "secrets", &[], Namespaced, "", &["type"]),
-    row("", "v1", "Service", "services", &["svc"], Namespaced, "s", &["spec.clusterIP", "spec.type"]),
+    row("", "v1", "Service", "services", &["svc"], Namespaced, "sa", &["spec.clusterIP", "spec.type"]),
     row("", "v1", "ServiceAccount", "serviceaccounts", &["sa"], Namespaced, "", &[]),
-    row("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", &["crd", "crds"], Cluster, "sgp", &[]),
+    row("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", &["crd", "crds"], Cluster, "sgpx", &[]),
     row("apps", "v1", "ControllerRevision", "controllerrevisions", &[], Namespaced, "", &[]),
-    row("apps", "v1", "DaemonSet", "daemonsets", &["ds"], Namespaced, "sg", &[]),
-    row("apps", "v1", "Deployment", "deployments", &["deploy"], Namespaced, "sgc", &[]),
-    row("apps", "v1", "ReplicaSet", "replicasets", &["rs"], Namespaced, "sgc", &[]),
-    row("apps", "v1", "StatefulSet", "statefulsets", &["sts"], Namespaced, "sgc", &[]),
-    row("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", &["hpa"], Namespaced, "s", &[]),
-    row("batch", "v1", "CronJob", "cronjobs", &["cj"], Namespaced, "sg", &[]),
-    row("batch", "v1", "Job", "jobs", &[], Namespaced, "sg", &["status.successful"]),
+    row("apps", "v1", "DaemonSet", "daemonsets", &["ds"], Namespaced, "sga", &[]),
+    row("apps", "v1", "Deployment", "deployments", &["deploy"], Namespaced, "sgca", &[]),
+    row("apps", "v1", "ReplicaSet", "replicasets", &["rs"], Namespaced, "sgca", &[]),
+    row("apps", "v1", "StatefulSet", "statefulsets", &["sts"], Namespaced, "sgca", &[]),
+    row("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", &["hpa"], Namespaced, "sa", &[]),
+    row("batch", "v1", "CronJob", "cronjobs", &["cj"], Namespaced, "sga", &[]),
+    row("batch", "v1", "Job", "jobs", &[], Namespaced, "sga", &["status.successful"]),
     row("coordination.k8s.io", "v1", "Lease", "leases", &[], Namespaced, "p", &[]),
     row("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", &[], Namespaced, "g", &[]),
     row("networking.k8s.io", "v1", "Ingress", "ingresses", &["ing"], Namespaced, "sg", &[]),
@@ -95,6 +96,14 @@ const fn row(
     Row { group, version, kind, plural, short_names, scope, traits, fields }
 }
 
+fn category(letter: char) -> Option<&'static str> {
+    match letter {
+        'a' => Some("all"),
+        'x' => Some("api-extensions"),
+        _ => None,
+    }
+}
+
 /// The built-in resources of the usual workloads, as kube-apiserver describes them.
 pub(crate) fn builtin_resources() -> impl Iterator<Item = ResourceDef> {
     ROWS.iter().map(|row| ResourceDef {
@@ -104,12 +113,16 @@ pub(crate) fn builtin_resources() -> impl Iterator<Item = ResourceDef> {
         kind: row.kind.to_owned(),
         list_kind: format!("{}List", row.kind),
         short_names: row.short_names.iter().map(|&name| name.to_owned()).collect(),
-        categories: Vec::new(),
+        categories: match row.traits.chars().find_map(category) {
+            Some(category) => vec![category.to_owned()],
+            None => Vec::new(),
+        },
         scope: row.scope,
         versions: vec![VersionDef {
             name: row.version.to_owned(),
             status: row.traits.contains('s'),
             scale: row.traits.contains('c').then(ScalePaths::default),
+            columns: Vec::new(),
         }],
         custom: false,
         generation: row.traits.contains('g'),

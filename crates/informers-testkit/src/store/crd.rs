@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::delete::is_crd;
 use super::object::timestamp;
 use super::scale::ScalePaths;
-use super::{ResourceDef, Store, Stored, VersionDef};
+use super::{PrinterColumn, ResourceDef, Store, Stored, VersionDef};
 use crate::Status;
 
 /// The resource that a definition's `spec` describes.
@@ -69,9 +69,11 @@ fn parse(name: &str, spec: &Value) -> Result<ResourceDef, Status> {
             let scale = subresources.and_then(|all| all.get("scale")).map(|scale| ScalePaths {
                 spec: path(scale, "specReplicasPath").unwrap_or_default(),
                 status: path(scale, "statusReplicasPath").unwrap_or_default(),
+                selector: path(scale, "labelSelectorPath"),
             });
             let status = subresources.is_some_and(|all| all.get("status").is_some());
-            Some(VersionDef { name: text(version, "name")?, status, scale })
+            let columns = PrinterColumn::of_version(version);
+            Some(VersionDef { name: text(version, "name")?, status, scale, columns })
         })
         .collect();
     if spec.get("versions").and_then(Value::as_array).is_none_or(Vec::is_empty) {

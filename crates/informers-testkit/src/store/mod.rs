@@ -2,8 +2,10 @@
 //!
 //! Pure: no IO, no task, no clock. Time is an argument, randomness is seeded.
 
+mod apply;
 mod builtin;
 mod crd;
+mod defaults;
 mod delete;
 mod fields;
 mod list;
@@ -11,8 +13,11 @@ mod namespace;
 mod object;
 mod options;
 mod patch;
+mod printer_column;
 mod resource;
 mod scale;
+mod selector_text;
+pub(crate) mod strategic;
 #[cfg(test)]
 mod tests;
 mod validate;
@@ -26,6 +31,7 @@ use std::time::SystemTime;
 use informers_core::ResourceType;
 use serde_json::{Map, Value};
 
+pub(crate) use apply::Apply;
 pub(crate) use delete::{DeleteOptions, Deleted};
 pub(crate) use fields::Selection;
 pub(crate) use list::Page;
@@ -33,7 +39,9 @@ pub(crate) use list::too_large;
 pub(crate) use object::Stored;
 pub(crate) use options::{ListOptions, RawOptions, WatchOptions, get_version};
 pub(crate) use patch::Patch;
+pub(crate) use printer_column::PrinterColumn;
 pub(crate) use resource::{ResourceDef, VersionDef};
+pub(crate) use selector_text::selector_text;
 pub(crate) use watch::{Frame, Watch};
 pub(crate) use write::{Target, WriteOptions};
 
@@ -57,6 +65,8 @@ pub(crate) struct Store {
     /// Resources that are no longer served, with what their open watches have yet to tell.
     retired: VecDeque<Collection>,
     incarnations: u64,
+    /// How often a resource was registered or removed.
+    definitions: u64,
     random: fastrand::Rng,
     config: StoreConfig,
 }
@@ -118,6 +128,7 @@ impl Store {
             collections: BTreeMap::new(),
             retired: VecDeque::new(),
             incarnations: 0,
+            definitions: 0,
             random: fastrand::Rng::with_seed(config.seed),
             config,
         };
@@ -146,6 +157,7 @@ impl Store {
     /// Serves a resource from now on; a known one gets the new definition and keeps its objects.
     pub(crate) fn register(&mut self, def: ResourceDef) {
         let ident = def.ident();
+        self.definitions += 1;
         match self.collections.get_mut(&ident) {
             Some(collection) => collection.def = Arc::new(def),
             None => {
@@ -165,6 +177,7 @@ impl Store {
     /// Serves a resource no longer. Its open watches end when they have told its last events.
     fn unregister(&mut self, ident: &str) {
         const KEPT: usize = 16;
+        self.definitions += 1;
         self.retired.extend(self.collections.remove(ident));
         while self.retired.len() > KEPT {
             self.retired.pop_front();
@@ -180,6 +193,11 @@ impl Store {
 
     pub(crate) fn collections(&self) -> impl Iterator<Item = &Collection> {
         self.collections.values()
+    }
+
+    /// Changes with every resource that is defined or redefined.
+    pub(crate) fn definitions(&self) -> u64 {
+        self.definitions
     }
 
     pub(crate) fn has_group(&self, group: &str) -> bool {

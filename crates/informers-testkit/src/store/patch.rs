@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::ResourceDef;
+use super::strategic::{ListRules, Merger};
 use crate::Status;
 
 /// A patch that can be applied to the JSON of an object.
@@ -11,6 +13,8 @@ pub(crate) enum Patch {
     Merge(Value),
     /// RFC 6902.
     Json(Vec<Operation>),
+    /// A merge patch with directives, for a resource with these lists.
+    Strategic { patch: Map<String, Value>, rules: ListRules },
 }
 
 #[derive(Clone, Debug)]
@@ -31,26 +35,15 @@ fn rejected() -> Status {
 }
 
 impl Patch {
-    /// Reads a patch of one of the content types that the server knows.
-    pub(crate) fn parse(content_type: &str, body: &[u8], custom: bool) -> Result<Self, Status> {
+    /// Reads a patch of an object of `def`, of one of the content types that the server knows.
+    pub(crate) fn parse(content_type: &str, body: &[u8], def: &ResourceDef) -> Result<Self, Status> {
         let json =
             || serde_json::from_slice::<Value>(body).map_err(|_| Status::new(400, "invalid JSON patch"));
         match content_type {
             "application/merge-patch+json" => match json()? {
                 Value::Object(patch) => Ok(Self::Merge(Value::Object(patch))),
                 other => {
-                    let found = match other {
-                        Value::Array(_) => "array",
-                        Value::String(_) => "string",
-                        Value::Number(_) => "number",
-                        Value::Bool(_) => "bool",
-                        _ => "null",
-                    };
-                    let problem = format!(
-                        "error decoding patch: json: cannot unmarshal {found} into Go value of type \
-                         map[string]interface {{}}"
-                    );
-                    Err(Status::new(400, problem))
+                    Err(Status::new(400, format!("error decoding patch: json: {}", not_an_object(&other))))
                 }
             },
             "application/json-patch+json" => {
@@ -59,16 +52,16 @@ impl Patch {
                 };
                 operations.iter().map(operation).collect::<Option<_>>().map(Self::Json).ok_or_else(rejected)
             }
-            "application/strategic-merge-patch+json" | "application/apply-patch+yaml" => {
-                let known = if custom { "" } else { " on this embedded server" };
-                Err(Status::new(
-                    415,
-                    format!(
-                        "the body of the request was in an unknown format{known} - accepted media types include: \
-                         application/json-patch+json, application/merge-patch+json"
-                    ),
-                ))
+            "application/strategic-merge-patch+json" if def.custom => {
+                let problem = "the body of the request was in an unknown format - accepted media types include: \
+                               application/json-patch+json, application/merge-patch+json, \
+                               application/apply-patch+yaml";
+                Err(Status::new(415, problem))
             }
+            "application/strategic-merge-patch+json" => match json()? {
+                Value::Object(patch) => Ok(Self::Strategic { patch, rules: ListRules::of(def) }),
+                other => Err(Status::new(400, format!("json: {}", not_an_object(&other)))),
+            },
             _ => Err(Status::new(415, "415: Unsupported Media Type").with_details()),
         }
     }
@@ -82,9 +75,24 @@ impl Patch {
                     apply(&mut object, operation).ok_or_else(rejected)?;
                 }
             }
+            Self::Strategic { patch, rules } => {
+                let Value::Object(original) = object else { return Err(rejected()) };
+                object = Value::Object(Merger::strategic(*rules).merge(original, patch.clone())?);
+            }
         }
         Ok(object)
     }
+}
+
+fn not_an_object(value: &Value) -> String {
+    let found = match value {
+        Value::Array(_) => "array",
+        Value::String(_) => "string",
+        Value::Number(_) => "number",
+        Value::Bool(_) => "bool",
+        _ => "null",
+    };
+    format!("cannot unmarshal {found} into Go value of type map[string]interface {{}}")
 }
 
 fn merge(target: &mut Value, patch: &Value) {

@@ -2,6 +2,7 @@
 
 use informers_core::{ResourceScope, ResourceType};
 
+use super::PrinterColumn;
 use super::scale::ScalePaths;
 use crate::Status;
 
@@ -32,6 +33,8 @@ pub(crate) struct VersionDef {
     pub(crate) name: String,
     pub(crate) status: bool,
     pub(crate) scale: Option<ScalePaths>,
+    /// What a definition wants to be shown in tables.
+    pub(crate) columns: Vec<PrinterColumn>,
 }
 
 impl ResourceDef {
@@ -46,7 +49,12 @@ impl ResourceDef {
             short_names: Vec::new(),
             categories: Vec::new(),
             scope: resource.scope(),
-            versions: vec![VersionDef { name: resource.version().to_owned(), status: true, scale: None }],
+            versions: vec![VersionDef {
+                name: resource.version().to_owned(),
+                status: true,
+                scale: None,
+                columns: Vec::new(),
+            }],
             custom: true,
             generation: true,
             unconditional_update: false,

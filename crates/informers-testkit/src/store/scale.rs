@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::selector_text;
 use super::{Patch, Store, Stored, Target, WriteOptions};
 use crate::Status;
 
@@ -12,11 +13,13 @@ use crate::Status;
 pub(crate) struct ScalePaths {
     pub(crate) spec: String,
     pub(crate) status: String,
+    /// Where a custom resource has its selector, as a string.
+    pub(crate) selector: Option<String>,
 }
 
 impl Default for ScalePaths {
     fn default() -> Self {
-        Self { spec: "spec.replicas".to_owned(), status: "status.replicas".to_owned() }
+        Self { spec: "spec.replicas".to_owned(), status: "status.replicas".to_owned(), selector: None }
     }
 }
 
@@ -42,20 +45,21 @@ impl Target {
                 metadata.insert(field.to_owned(), json!(object.text(field)));
             }
         }
-        let labels =
-            at(&object.value, "spec.selector.matchLabels").or_else(|| at(&object.value, "spec.selector"));
-        let selector: Vec<_> = labels
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-            .filter_map(|(label, value)| Some(format!("{label}={}", value.as_str()?)))
-            .collect();
+        let mut status = json!({"replicas": replicas(&paths.status)});
+        let selector = match &paths.selector {
+            Some(path) => at(&object.value, path).and_then(Value::as_str).unwrap_or_default().to_owned(),
+            None if self.def.custom => String::new(),
+            None => at(&object.value, "spec.selector").map(selector_text).unwrap_or_default(),
+        };
+        if !selector.is_empty() {
+            status["selector"] = json!(selector);
+        }
         Ok(json!({
             "kind": "Scale",
             "apiVersion": "autoscaling/v1",
             "metadata": metadata,
             "spec": {"replicas": replicas(&paths.spec)},
-            "status": {"replicas": replicas(&paths.status), "selector": selector.join(",")},
+            "status": status,
         }))
     }
 }

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use serde_json::{Map, Value, json};
 
+use super::defaults::set_defaults;
 use super::delete::{is_crd, is_namespace};
 use super::object::{metadata_mut, timestamp};
 use super::options::number_problem;
@@ -46,6 +47,17 @@ impl Store {
         value: Value,
         options: WriteOptions,
     ) -> Result<Arc<Stored>, Status> {
+        self.create_managed(target, value, options, None)
+    }
+
+    /// Creates an object whose `managedFields` are these.
+    pub(super) fn create_managed(
+        &mut self,
+        target: &Target,
+        value: Value,
+        options: WriteOptions,
+        managed: Option<Value>,
+    ) -> Result<Arc<Stored>, Status> {
         let def = &*target.def;
         let mut value = self.accept_body(target, value)?;
         let metadata = metadata_mut(&mut value);
@@ -79,6 +91,7 @@ impl Store {
         for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink"] {
             metadata.remove(field);
         }
+        metadata.extend(managed.map(|managed| ("managedFields".to_owned(), managed)));
         if def.generation {
             metadata.insert("generation".to_owned(), json!(1));
         }
@@ -147,7 +160,32 @@ impl Store {
         let def = &*target.def;
         let old = self.existing(target)?;
         let patched = patch.apply(old.typed(def, &target.version))?;
-        let mut value = self.accept_body(target, patched)?;
+        let value = self.accept_changed(target, &old, patched)?;
+        self.replace(target, &old, value, options)
+    }
+
+    /// Puts `value`, made of `old`, in its place, with these `managedFields`.
+    pub(super) fn replace_managed(
+        &mut self,
+        target: &Target,
+        old: &Arc<Stored>,
+        value: Value,
+        options: WriteOptions,
+        managed: Value,
+    ) -> Result<Arc<Stored>, Status> {
+        let value = self.accept_changed(target, old, value)?;
+        self.replace_as(target, old, value, options, Some(managed))
+    }
+
+    /// Checks what a patch made of `old`.
+    fn accept_changed(
+        &self,
+        target: &Target,
+        old: &Stored,
+        changed: Value,
+    ) -> Result<Map<String, Value>, Status> {
+        let def = &*target.def;
+        let mut value = self.accept_body(target, changed)?;
         let metadata = metadata_mut(&mut value);
         let name = text(metadata, "name").to_owned();
         self.check_name_in_url(target, &name)?;
@@ -156,7 +194,7 @@ impl Store {
             let problem = format!("Invalid value: {uid:?}: field is immutable");
             return Err(def.invalid(&name, "metadata.uid", "FieldValueInvalid", &problem));
         }
-        self.replace(target, &old, value, options)
+        Ok(value)
     }
 
     pub(super) fn existing(&self, target: &Target) -> Result<Arc<Stored>, Status> {
@@ -218,7 +256,7 @@ impl Store {
         Ok(value)
     }
 
-    fn check_name_in_url(&self, target: &Target, name: &str) -> Result<(), Status> {
+    pub(super) fn check_name_in_url(&self, target: &Target, name: &str) -> Result<(), Status> {
         if name == target.name {
             return Ok(());
         }
@@ -234,8 +272,20 @@ impl Store {
         &mut self,
         target: &Target,
         old: &Arc<Stored>,
+        value: Map<String, Value>,
+        options: WriteOptions,
+    ) -> Result<Arc<Stored>, Status> {
+        self.replace_as(target, old, value, options, None)
+    }
+
+    /// As [`replace`](Self::replace); without `managed` the owners of the fields stay who they are.
+    fn replace_as(
+        &mut self,
+        target: &Target,
+        old: &Arc<Stored>,
         mut value: Map<String, Value>,
         options: WriteOptions,
+        managed: Option<Value>,
     ) -> Result<Arc<Stored>, Status> {
         let def = &*target.def;
         let name = old.name().to_owned();
@@ -284,16 +334,17 @@ impl Store {
             "deletionTimestamp",
             "deletionGracePeriodSeconds",
             "generation",
+            "managedFields",
         ] {
             match old.metadata().and_then(|old| old.get(field)) {
                 Some(value) => metadata.insert(field.to_owned(), value.clone()),
                 None => metadata.remove(field),
             };
         }
-        metadata.remove("managedFields");
+        metadata.extend(managed.map(|managed| ("managedFields".to_owned(), managed)));
         metadata.insert("resourceVersion".to_owned(), json!(old.revision.to_string()));
         // An empty collection is stored as none, as it has no bytes on the real server either.
-        for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
+        for field in ["labels", "annotations", "finalizers", "managedFields", "ownerReferences"] {
             let empty = match metadata.get(field) {
                 Some(Value::Object(map)) => map.is_empty(),
                 Some(Value::Array(list)) => list.is_empty(),
@@ -399,41 +450,4 @@ fn specification_changed(def: &ResourceDef, old: &Map<String, Value>, new: &Map<
             .collect()
     };
     of(old) != of(new)
-}
-
-/// What the server itself puts into a new object.
-fn set_defaults(target: &Target, value: &mut Map<String, Value>, keep_status: bool) {
-    let def = &*target.def;
-    let version_has_status = def.version(&target.version).is_some_and(|version| version.status);
-    let keeps = keep_status || matches!((def.group.as_str(), def.plural.as_str()), ("", "nodes"));
-    if version_has_status && !keeps {
-        value.remove("status");
-    }
-    let mut default = |field: &str, fallback: Value| {
-        value.entry(field).or_insert(fallback);
-    };
-    match (def.group.as_str(), def.plural.as_str()) {
-        ("", "namespaces") => {
-            default("spec", json!({"finalizers": ["kubernetes"]}));
-            default("status", json!({"phase": "Active"}));
-            let name = text(metadata_mut(value), "name").to_owned();
-            let labels = metadata_mut(value).entry("labels").or_insert_with(|| json!({}));
-            if let Value::Object(labels) = labels {
-                labels.insert("kubernetes.io/metadata.name".to_owned(), json!(name));
-            }
-        }
-        ("", "pods") => default("status", json!({"phase": "Pending"})),
-        ("", "secrets") => default("type", json!("Opaque")),
-        ("", "persistentvolumeclaims" | "persistentvolumes") => {
-            default("status", json!({"phase": "Pending"}));
-        }
-        ("apps", "deployments" | "replicasets" | "statefulsets") => {
-            if let Value::Object(spec) = value.entry("spec").or_insert_with(|| json!({})) {
-                spec.entry("replicas").or_insert_with(|| json!(1));
-            }
-            value.entry("status").or_insert_with(|| json!({}));
-        }
-        ("batch", _) | ("apps", "daemonsets") => default("status", json!({})),
-        _ => {}
-    }
 }

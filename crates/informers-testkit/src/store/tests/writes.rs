@@ -176,7 +176,8 @@ fn patches_of_both_kinds() {
 
     let target = harness.target("configmaps", "a");
     let mut json_patch = |operations: Value| {
-        let patch = Patch::parse("application/json-patch+json", operations.to_string().as_bytes(), false)?;
+        let patch =
+            Patch::parse("application/json-patch+json", operations.to_string().as_bytes(), &target.def)?;
         harness.store.patch(&target, &patch, OPTIONS)
     };
     let patched = json_patch(json!([
@@ -206,10 +207,11 @@ fn patches_of_both_kinds() {
         ("application/merge-patch+json", "[1]", 400),
         ("application/json-patch+json", "{", 400),
         ("application/json", "{}", 415),
-        ("application/apply-patch+yaml", "{}", 415),
+        ("application/strategic-merge-patch+json", "{", 400),
+        ("application/strategic-merge-patch+json", "[1]", 400),
     ] {
         assert_eq!(
-            Patch::parse(content_type, body.as_bytes(), false).unwrap_err().code(),
+            Patch::parse(content_type, body.as_bytes(), &target.def).unwrap_err().code(),
             code,
             "{content_type}"
         );
