@@ -14,7 +14,7 @@ use crate::list_watch::Collection;
 use crate::redirect;
 use crate::transport::{Outgoing, ResponseBody, Transport, is_loopback};
 use crate::warnings::Warnings;
-use crate::{ClientError, Config, ConnectionFailure, Gzip};
+use crate::{ClientError, Config, ConnectionFailure, Gzip, HttpService};
 
 /// Talks to one API server. A clone shares everything, connections too.
 ///
@@ -73,6 +73,28 @@ impl Client {
     /// ```
     pub fn new(config: Config) -> Result<Self, ClientError> {
         let config = Arc::new(config);
+        let transport = Transport::pools(&config)?;
+        Self::with_transport(config, transport)
+    }
+
+    /// A client whose requests go through `service` instead of connections of its own.
+    ///
+    /// Of the configuration, what is said in requests and done with answers holds: the server's URL, credentials
+    /// (but no client certificates), impersonation, user agent, namespace, time limits, limits of size,
+    /// compression. TLS, proxy, HTTP/2 and the limit of streams are the service's business, and so are
+    /// redirects: one that comes through is an error.
+    ///
+    /// # Errors
+    /// If the configuration cannot be used: a token that HTTP cannot carry.
+    ///
+    /// For an example see [`HttpService`].
+    pub fn over(service: impl HttpService, config: Config) -> Result<Self, ClientError> {
+        let config = Arc::new(config);
+        let transport = Transport::Service(Arc::new(service), Arc::clone(&config));
+        Self::with_transport(config, transport)
+    }
+
+    fn with_transport(config: Arc<Config>, transport: Transport) -> Result<Self, ClientError> {
         let gzip = match config.gzip {
             Gzip::Always => true,
             Gzip::Never => false,
@@ -80,7 +102,7 @@ impl Client {
         };
         Ok(Self(Arc::new(Inner {
             credentials: CredentialSource::new(&config.credentials)?,
-            transport: Transport::new(Arc::clone(&config))?,
+            transport,
             headers: common_headers(&config)?,
             path_prefix: config.server.path().trim_end_matches('/').to_owned(),
             gzip,
@@ -166,17 +188,17 @@ impl Client {
                 headers: inner.headers_of(call, &identity, other_host.as_ref()),
                 body: call.body.clone(),
             };
-            let sent = inner.transport.send(other_host.as_ref(), &outgoing, &identity);
+            let sent = inner.transport.send(other_host.as_ref(), &outgoing, &identity, &call.action);
             let idle = inner.config.timeouts.idle;
             let response = match tokio::time::timeout(idle, sent).await {
-                Ok(sent) => sent.map_err(|error| error.during(&call.action))?,
+                Ok(sent) => sent?,
                 Err(_) => {
                     return Err(ClientError::Connection {
                         action: call.action.clone(),
                         failure: ConnectionFailure::Timeout,
                         problem: format!(
                             "{} gives no answer within {} s",
-                            inner.config.server,
+                            inner.transport.shown(),
                             idle.as_secs_f32()
                         ),
                         source: None,
@@ -197,6 +219,7 @@ impl Client {
                 }
             }
             if call.method == Method::GET
+                && inner.transport.follows_redirects()
                 && let Some(place) =
                     redirect::location(&response, &inner.config.server, other_host.as_ref(), &target)
             {

@@ -55,6 +55,9 @@
 //! The provider is handed to rustls explicitly; the process's default one is neither used nor set. With
 //! neither feature only `http` URLs work.
 //!
+//! # Other transports
+//! [`Client::over`] takes anything that carries HTTP requests instead of this crate's connections.
+//!
 //! # Errors
 //! [`ClientError`] says what was being done and what to do about it; lists and watches give it as an
 //! [`informers_core::Error`], whose kind tells informers how to go on.
@@ -71,6 +74,7 @@ mod encode;
 mod error;
 mod list_watch;
 mod redirect;
+mod service;
 mod transport;
 mod warnings;
 
@@ -83,6 +87,7 @@ pub use config::{
 pub use discovery::ServerVersion;
 pub use error::{ClientError, ConnectionFailure};
 pub use informers_wire::Status;
+pub use service::{BoxError, HttpBody, HttpService};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

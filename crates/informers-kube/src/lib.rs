@@ -23,6 +23,10 @@
 //! # Ok::<(), informers_core::DecodeError>(())
 //! ```
 //!
+//! # Over an existing `kube::Client`
+//! With the feature `client`, `KubeSource` lets informers read through a `kube::Client` that a program has already.
+//!
+//! # Versions
 //! This crate follows kube's major versions, so that `informers-core` need not. It needs a Kubernetes version
 //! from the final build: set one of k8s-openapi's features, such as `latest`.
 //!
@@ -32,8 +36,12 @@
 
 mod decoder;
 mod resource;
+#[cfg(feature = "client")]
+mod source;
 
 pub use decoder::{KubeDecoder, labels_of};
+#[cfg(feature = "client")]
+pub use kube_client;
 pub use kube_core;
 #[doc(no_inline)]
 pub use kube_core::{
@@ -44,3 +52,9 @@ pub use kube_core::{
 pub use resource::{
     StaticScope, dynamic, dynamic_metadata, metadata, object, resource, resource_type, resource_type_of,
 };
+#[cfg(feature = "client")]
+pub use source::KubeSource;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

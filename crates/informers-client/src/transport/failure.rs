@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::io;
 
 use crate::error::Cause;
-use crate::{ClientError, ConnectionFailure};
+use crate::{BoxError, ClientError, ConnectionFailure};
 
 /// A failed connection or exchange; shared by all who waited for it.
 #[derive(Clone, Debug)]
@@ -25,31 +25,40 @@ impl TransportError {
     }
 
     /// What went wrong while connecting to `target`, the URL of the server or of a proxy.
-    pub(crate) fn connecting(target: &str, error: Box<dyn StdError + Send + Sync>) -> Self {
+    pub(crate) fn connecting(target: &str, error: BoxError) -> Self {
         let (failure, problem) = judge_connect(target, &*error);
         Self { failure, problem, source: Some(Cause::from(error)) }
     }
 
     /// What went wrong while a request or an answer was on its way.
     pub(crate) fn exchanging(server: &str, error: hyper::Error) -> Self {
-        let (failure, problem) = if error.is_parse() {
-            let problem = format!("what {server} answers is no HTTP; does the server want https?");
-            (ConnectionFailure::Protocol, problem)
-        } else if find::<io::Error>(&error).is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
-            || error.is_timeout()
-        {
-            // TCP keep-alive ends in a timeout too.
-            (ConnectionFailure::Lost, format!("the connection to {server} does not answer any more"))
-        } else if let Some(certificate) = certificate_problem(&error, server) {
-            (ConnectionFailure::Certificate, certificate)
-        } else {
-            (ConnectionFailure::Lost, format!("the connection to {server} broke"))
+        let (failure, problem) = judge_exchange(server, &error);
+        Self { failure, problem, source: Some(Cause::from(Box::new(error) as BoxError)) }
+    }
+
+    /// What went wrong in somebody else's hands, while connecting or later.
+    pub(crate) fn of_service(server: &str, error: BoxError) -> Self {
+        let (failure, problem) = match find::<hyper::Error>(&*error) {
+            Some(exchange) => judge_exchange(server, exchange),
+            None => judge_connect(server, &*error),
         };
-        Self {
-            failure,
-            problem,
-            source: Some(Cause::from(Box::new(error) as Box<dyn StdError + Send + Sync>)),
-        }
+        Self { failure, problem, source: Some(Cause::from(error)) }
+    }
+}
+
+fn judge_exchange(server: &str, error: &hyper::Error) -> (ConnectionFailure, String) {
+    if error.is_parse() {
+        let problem = format!("what {server} answers is no HTTP; does the server want https?");
+        return (ConnectionFailure::Protocol, problem);
+    }
+    // TCP keep-alive ends in a timeout too.
+    let timed_out = find::<io::Error>(error).is_some_and(|error| error.kind() == io::ErrorKind::TimedOut);
+    if timed_out || error.is_timeout() {
+        return (ConnectionFailure::Lost, format!("the connection to {server} does not answer any more"));
+    }
+    match certificate_problem(error, server) {
+        Some(problem) => (ConnectionFailure::Certificate, problem),
+        None => (ConnectionFailure::Lost, format!("the connection to {server} broke")),
     }
 }
 
@@ -86,7 +95,7 @@ pub(crate) fn was_not_processed(error: &hyper::Error) -> bool {
 }
 
 /// Did the server end the connection in good order?
-pub(crate) fn is_graceful(error: &hyper::Error) -> bool {
+pub(crate) fn is_graceful(error: &(dyn StdError + 'static)) -> bool {
     find::<h2::Error>(error).is_some_and(|error| error.reason() == Some(h2::Reason::NO_ERROR))
 }
 

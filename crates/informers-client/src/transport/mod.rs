@@ -20,12 +20,12 @@ use parking_lot::Mutex;
 pub(crate) use body::ResponseBody;
 use connect::Connector;
 pub(crate) use connect::is_loopback;
-pub(crate) use failure::{TransportError, is_graceful};
+pub(crate) use failure::TransportError;
 use pool::{Lease, Pool, Sender};
 use tls::TlsSource;
 
 use crate::credentials::Identity;
-use crate::{ClientError, Config};
+use crate::{ClientError, Config, HttpService};
 
 type RequestBody = Full<Bytes>;
 
@@ -42,15 +42,72 @@ pub(crate) struct Outgoing {
     pub(crate) body: Bytes,
 }
 
+/// How requests come to the server.
+pub(crate) enum Transport {
+    Pools(Pools),
+    Service(Arc<dyn HttpService>, Arc<Config>),
+}
+
+impl Transport {
+    /// Connections of our own.
+    pub(crate) fn pools(config: &Arc<Config>) -> Result<Self, ClientError> {
+        Pools::new(Arc::clone(config)).map(Self::Pools)
+    }
+
+    /// Sends a request and waits for the head of its answer.
+    pub(crate) async fn send(
+        &self,
+        other_host: Option<&Uri>,
+        outgoing: &Outgoing,
+        identity: &Identity,
+        action: &str,
+    ) -> Result<Response<ResponseBody>, ClientError> {
+        let (service, config) = match self {
+            Self::Pools(pools) => {
+                let sent = pools.send(other_host, outgoing, identity).await;
+                return sent.map_err(|error| error.during(action));
+            }
+            Self::Service(service, config) => (service, config),
+        };
+        let uri = whole_uri(&config.server, &outgoing.target).map_err(|error| error.during(action))?;
+        let mut request = Request::new(outgoing.body.clone());
+        *request.method_mut() = outgoing.method.clone();
+        *request.uri_mut() = uri;
+        *request.headers_mut() = outgoing.headers.clone();
+        match service.send(request).await {
+            Ok(response) => Ok(response.map(|body| ResponseBody::of_service(body, self.shown()))),
+            Err(error) => Err(match error.downcast::<ClientError>() {
+                Ok(error) => *error,
+                Err(error) => TransportError::of_service(&self.shown(), error).during(action),
+            }),
+        }
+    }
+
+    /// Whether redirects are followed here: a service has its own ways, and knows no other host.
+    pub(crate) fn follows_redirects(&self) -> bool {
+        matches!(self, Self::Pools(_))
+    }
+
+    /// What the server is called in messages.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Self::Pools(pools) => pools.config.server.to_string(),
+            Self::Service(service, config) => {
+                service.server().map_or_else(|| config.server.to_string(), str::to_owned)
+            }
+        }
+    }
+}
+
 /// The connections of one client: to its server, and to hosts that redirects named.
-pub(crate) struct Transport {
+pub(crate) struct Pools {
     config: Arc<Config>,
     main: Pool,
     others: Mutex<HashMap<String, Pool>>,
 }
 
-impl Transport {
-    pub(crate) fn new(config: Arc<Config>) -> Result<Self, ClientError> {
+impl Pools {
+    fn new(config: Arc<Config>) -> Result<Self, ClientError> {
         let server = origin(&config.server)?;
         let tls = if server.scheme_str() == Some("https") {
             Some(Arc::new(TlsSource::new(config.tls.clone(), config.http2.enabled)?))
@@ -65,7 +122,7 @@ impl Transport {
     ///
     /// It is sent again where that is safe: if the server has not begun with it, or if a read met a connection
     /// that had died while it was not used.
-    pub(crate) async fn send(
+    async fn send(
         &self,
         other_host: Option<&Uri>,
         outgoing: &Outgoing,
@@ -88,7 +145,7 @@ impl Transport {
             let Some(sent) = send_on(&mut lease, request).await else { continue };
             let mut failed = match sent {
                 Ok(response) => {
-                    return Ok(response.map(|body| ResponseBody::new(body, lease, connector.shown())));
+                    return Ok(response.map(|body| ResponseBody::pooled(body, lease, connector.shown())));
                 }
                 Err(failed) => failed,
             };
@@ -175,18 +232,23 @@ fn request(lease: &Lease, server: &Uri, outgoing: &Outgoing) -> Result<Request<R
         }
         Sender::Http2(_) | Sender::Gone => true,
     };
-    let uri: Uri = if whole {
-        let scheme = server.scheme_str().unwrap_or("http");
-        format!("{scheme}://{authority}{}", outgoing.target).parse()
+    let uri = if whole {
+        whole_uri(server, &outgoing.target)?
     } else {
-        outgoing.target.parse()
-    }
-    .map_err(|_| unsendable("the path"))?;
+        outgoing.target.parse().map_err(|_| unsendable("the path"))?
+    };
     let mut request = Request::new(Full::new(outgoing.body.clone()));
     *request.method_mut() = outgoing.method.clone();
     *request.uri_mut() = uri;
     *request.headers_mut() = headers;
     Ok(request)
+}
+
+/// The URI of a target on a server; a path in the server's own is in the target already.
+fn whole_uri(server: &Uri, target: &str) -> Result<Uri, TransportError> {
+    let scheme = server.scheme_str().unwrap_or("http");
+    let authority = server.authority().map_or("", |authority| authority.as_str());
+    format!("{scheme}://{authority}{target}").parse().map_err(|_| unsendable("the path"))
 }
 
 fn unsendable(what: &str) -> TransportError {
