@@ -48,6 +48,8 @@
 //! informer.stop().await;
 //! # Ok(()) }
 //! ```
+//!
+//! Where this differs from client-go, [`Parity`] switches it back, one by one or all at once.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod backlog;

@@ -29,6 +29,12 @@ impl Resync {
     }
 }
 
+/// The end of a period; one that no clock can count is as good as never.
+pub(crate) fn after(now: Instant, period: Duration) -> Instant {
+    const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+    now.checked_add(period).unwrap_or_else(|| now + CENTURY)
+}
+
 /// The next turn of each handler that resyncs.
 #[derive(Debug)]
 pub(crate) struct ResyncCalendar<Id> {
@@ -48,7 +54,7 @@ impl<Id: Copy + PartialEq> ResyncCalendar<Id> {
     }
 
     pub(crate) fn add(&mut self, handler: Id, period: Duration, now: Instant) {
-        self.turns.push(Turn { handler, period, next: now + period });
+        self.turns.push(Turn { handler, period, next: after(now, period) });
     }
 
     pub(crate) fn remove(&mut self, handler: Id) {
@@ -66,9 +72,10 @@ impl<Id: Copy + PartialEq> ResyncCalendar<Id> {
         for turn in &mut self.turns {
             if turn.next <= now {
                 due.push(turn.handler);
-                while turn.next <= now {
-                    turn.next += turn.period;
-                }
+                let late = now.duration_since(turn.next).as_nanos() % turn.period.as_nanos();
+                // The remainder is below the period, which is a duration.
+                let late = Duration::from_nanos(u64::try_from(late).unwrap_or(u64::MAX)).min(turn.period);
+                turn.next = after(now, turn.period - late);
             }
         }
         due
@@ -119,5 +126,17 @@ mod tests {
         assert_eq!(calendar.next(), Some(at(40)));
         calendar.remove(1);
         assert_eq!(calendar.next(), Some(at(100)));
+    }
+
+    #[test]
+    fn periods_out_of_all_measure_do_no_harm() {
+        let start = Instant::now();
+        let mut calendar = ResyncCalendar::new();
+        calendar.add(1, Duration::MAX, start);
+        assert!(calendar.take_due(start + Duration::from_secs(3600)).is_empty());
+        calendar.add(2, Duration::from_nanos(1), start);
+        let now = start + Duration::from_secs(1_000_000);
+        assert_eq!(calendar.take_due(now), [2]);
+        assert_eq!(calendar.next(), Some(now + Duration::from_nanos(1)));
     }
 }

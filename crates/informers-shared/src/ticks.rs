@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::Resync;
+use crate::resync::after;
 
 /// The shortest period that a handler may ask for.
 const SHORTEST: Duration = Duration::from_secs(1);
@@ -50,7 +51,7 @@ impl<Id: Copy + PartialEq> Ticks<Id> {
         }
         let never = asked.is_zero() || self.period.is_zero();
         let period = if never { Duration::ZERO } else { asked.max(self.period) };
-        self.handlers.push(Handler { id, period, next: now + period, resyncing: true });
+        self.handlers.push(Handler { id, period, next: after(now, period), resyncing: true });
         Some(period).filter(|period| !period.is_zero())
     }
 
@@ -63,12 +64,12 @@ impl<Id: Copy + PartialEq> Ticks<Id> {
         if self.period.is_zero() {
             return None;
         }
-        Some(*self.next.get_or_insert(now + self.period))
+        Some(*self.next.get_or_insert(after(now, self.period)))
     }
 
     /// Counts anew from `now`, as after each list.
     pub(crate) fn restart(&mut self, now: Instant) {
-        self.next = Some(now + self.period);
+        self.next = Some(after(now, self.period));
     }
 
     /// Makes the tick if it is time for it, and says whether any handler resyncs then.
@@ -76,11 +77,11 @@ impl<Id: Copy + PartialEq> Ticks<Id> {
         if self.next(now).is_none_or(|next| next > now) {
             return false;
         }
-        self.next = Some(now + self.period);
+        self.next = Some(after(now, self.period));
         for handler in &mut self.handlers {
             handler.resyncing = !handler.period.is_zero() && handler.next <= now;
             if handler.resyncing {
-                handler.next = now + handler.period;
+                handler.next = after(now, handler.period);
             }
         }
         self.handlers.iter().any(|handler| handler.resyncing)

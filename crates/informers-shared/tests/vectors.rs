@@ -378,7 +378,7 @@ fn vectors_shared_informer() {
     let (folder, expected) = match std::env::var_os("INFORMERS_VECTORS") {
         Some(folder) => (PathBuf::from(folder).join(NAME), None),
         None if beside.is_dir() => (beside, Some((120, 0))),
-        None => (Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(NAME), Some((12, 0))),
+        None => (Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(NAME), Some((14, 0))),
     };
     let files = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut paths: Vec<_> = files
