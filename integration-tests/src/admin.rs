@@ -8,14 +8,17 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1::SendRequest;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
 
-/// Talks to one server as one user, over a new connection for each request.
+/// Talks to one server as one user, over a new connection for each request unless it is asked for one
+/// [to keep](Self::connect).
 #[derive(Clone)]
 pub struct AdminClient {
     /// `host:port`.
@@ -160,6 +163,37 @@ impl AdminClient {
         body: Option<&Value>,
     ) -> Result<Answer> {
         let what = format!("{method} {path} at {}", self.authority);
+        let request = self.request(method, path, content_type, body).with_context(|| format!("building {what}"))?;
+        let sent = async { self.connect().await?.exchange(request).await };
+        sent.await.with_context(|| format!("sending {what}"))
+    }
+
+    /// A connection for many requests, one after the other.
+    ///
+    /// # Errors
+    /// When none can be made.
+    pub async fn connect(&self) -> Result<Connection> {
+        let tcp = TcpStream::connect(&self.authority).await.context("connecting")?;
+        tcp.set_nodelay(true).context("setting TCP_NODELAY")?;
+        match &self.tls {
+            None => Connection::over(tcp, self.clone()).await,
+            Some(config) => {
+                let host = self.authority.rsplit_once(':').map_or(self.authority.as_str(), |(host, _)| host);
+                let name = ServerName::try_from(host.to_owned()).context("the server's name")?;
+                let connector = tokio_rustls::TlsConnector::from(Arc::clone(config));
+                let tls = connector.connect(name, tcp).await.context("TLS handshake")?;
+                Connection::over(tls, self.clone()).await
+            }
+        }
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: Option<&Value>,
+    ) -> Result<Request<Full<Bytes>>> {
         let mut request = Request::builder()
             .method(method)
             .uri(path)
@@ -170,45 +204,66 @@ impl AdminClient {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
         let body = body.map_or_else(Bytes::new, |value| Bytes::from(value.to_string()));
-        let request = request.body(Full::new(body)).with_context(|| format!("building {what}"))?;
-        self.connect_and_send(request).await.with_context(|| format!("sending {what}"))
-    }
-
-    async fn connect_and_send(&self, request: Request<Full<Bytes>>) -> Result<Answer> {
-        let tcp = TcpStream::connect(&self.authority).await.context("connecting")?;
-        tcp.set_nodelay(true).context("setting TCP_NODELAY")?;
-        match &self.tls {
-            None => exchange(tcp, request).await,
-            Some(config) => {
-                let host = self.authority.rsplit_once(':').map_or(self.authority.as_str(), |(host, _)| host);
-                let name = ServerName::try_from(host.to_owned()).context("the server's name")?;
-                let connector = tokio_rustls::TlsConnector::from(Arc::clone(config));
-                exchange(connector.connect(name, tcp).await.context("TLS handshake")?, request).await
-            }
-        }
+        Ok(request.body(Full::new(body))?)
     }
 }
 
-async fn exchange<S>(stream: S, request: Request<Full<Bytes>>) -> Result<Answer>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.context("HTTP handshake")?;
-    let exchange = async {
-        let answer = sender.send_request(request).await.context("waiting for an answer")?;
+/// A connection of an [`AdminClient`]; drop closes it.
+#[derive(Debug)]
+pub struct Connection {
+    client: AdminClient,
+    sender: SendRequest<Full<Bytes>>,
+    #[expect(dead_code, reason = "held for its drop")]
+    driver: AbortOnDrop,
+}
+
+#[derive(Debug)]
+struct AbortOnDrop(JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Connection {
+    async fn over<S>(stream: S, client: AdminClient) -> Result<Self>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let (sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.context("HTTP handshake")?;
+        // Why it ends is told to whoever waits for an answer.
+        let driver = AbortOnDrop(tokio::spawn(async move { drop(connection.await) }));
+        Ok(Self { client, sender, driver })
+    }
+
+    /// Sends one request.
+    ///
+    /// # Errors
+    /// When no answer came; an answer of any status is none. The connection may then be broken.
+    ///
+    /// # Cancel safety
+    /// After a request that was given up, the connection cannot be used any more.
+    pub async fn send(
+        &mut self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: Option<&Value>,
+    ) -> Result<Answer> {
+        let what = format!("{method} {path} at {}", self.client.authority);
+        let request = self.client.request(method, path, content_type, body);
+        let request = request.with_context(|| format!("building {what}"))?;
+        self.exchange(request).await.with_context(|| format!("sending {what}"))
+    }
+
+    async fn exchange(&mut self, request: Request<Full<Bytes>>) -> Result<Answer> {
+        self.sender.ready().await.context("the connection broke")?;
+        let answer = self.sender.send_request(request).await.context("waiting for an answer")?;
         let status = answer.status();
         let bytes = answer.into_body().collect().await.context("reading the answer")?.to_bytes();
         let text = String::from_utf8_lossy(&bytes).into_owned();
         Ok(Answer { status, body: serde_json::from_slice(&bytes).unwrap_or_default(), text })
-    };
-    // The connection is driven here and dropped with the answer: no task is left behind.
-    tokio::pin!(exchange);
-    tokio::select! {
-        answer = &mut exchange => answer,
-        ended = connection => {
-            ended.context("the connection broke")?;
-            exchange.await
-        }
     }
 }

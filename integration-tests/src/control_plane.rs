@@ -10,7 +10,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use crate::admin::{AdminClient, Login};
+use crate::provider::Provider;
 
+mod controllers;
 mod credentials;
 mod guard;
 mod ports;
@@ -39,6 +41,7 @@ pub struct ControlPlane {
     ports: Ports,
     kubeconfig: PathBuf,
     authority_pem: Vec<u8>,
+    provider: Provider,
     servers: Mutex<Servers>,
 }
 
@@ -52,6 +55,8 @@ struct Ports {
 /// In the order in which they must stop: an API server whose etcd is gone holds its port for long.
 #[derive(Debug)]
 struct Servers {
+    /// Controller-manager, scheduler and simulated kubelets, where they were asked for.
+    controllers: Vec<Server>,
     apiserver: Option<Server>,
     etcd: Server,
     guard: Guard,
@@ -94,11 +99,12 @@ impl ControlPlane {
         let credentials = Credentials::create(&folder)?;
         let etcd = start_etcd(binaries, &folder, ports, &mut guard)?;
         let apiserver = start_apiserver(binaries, &credentials, ports, &mut guard)?;
-        let servers = Mutex::new(Servers { apiserver: Some(apiserver), etcd, guard });
+        let servers = Mutex::new(Servers { controllers: Vec::new(), apiserver: Some(apiserver), etcd, guard });
         let mut this = Self {
             binaries: binaries.to_owned(),
             kubeconfig: folder.join("kubeconfig"),
             authority_pem: Vec::new(),
+            provider: Provider::ControlPlane,
             credentials,
             ports,
             servers,
@@ -107,6 +113,17 @@ impl ControlPlane {
         this.wait_until_ready().await?;
         this.credentials.write_kubeconfig(&this.kubeconfig, &this.address(), &this.authority_pem)?;
         Ok(this)
+    }
+
+    /// The same, known as a cluster of `provider`.
+    #[must_use]
+    pub(crate) fn called(mut self, provider: Provider) -> Self {
+        self.provider = provider;
+        self
+    }
+
+    pub(crate) fn provider(&self) -> Provider {
+        self.provider
     }
 
     /// A kubeconfig with the contexts `admin` (current, a token), `certificate` (a client
@@ -200,6 +217,35 @@ impl ControlPlane {
         self.lock().apiserver.as_ref().context("the API server does not run")?.resume()
     }
 
+    /// Whether a folder holds what [`start_controllers`](Self::start_controllers) needs.
+    #[must_use]
+    pub fn has_controllers(binaries: &Path) -> bool {
+        controllers::PROGRAMS.iter().all(|program| binaries.join(program).is_file())
+    }
+
+    /// Starts controller-manager and scheduler, and simulated nodes on which pods run at once.
+    ///
+    /// # Errors
+    /// When a program is missing, or the nodes cannot be made.
+    pub async fn start_controllers(&self) -> Result<()> {
+        {
+            let mut servers = self.lock();
+            if !servers.controllers.is_empty() {
+                bail!("the controllers run already");
+            }
+            let servers = &mut *servers;
+            servers.controllers =
+                controllers::start(&self.binaries, &self.kubeconfig, self.credentials.folder(), &mut servers.guard)?;
+        }
+        controllers::make_nodes(&self.client()?).await
+    }
+
+    /// Whether namespaces are emptied and pods run.
+    #[must_use]
+    pub fn runs_controllers(&self) -> bool {
+        !self.lock().controllers.is_empty()
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Servers> {
         self.servers.lock().expect("no user of the servers panics while it holds them")
     }
@@ -253,6 +299,9 @@ impl Drop for ControlPlane {
     fn drop(&mut self) {
         let Ok(servers) = self.servers.get_mut() else { return };
         // The guard kills what is left and removes the folder, so errors here change nothing.
+        for controller in &mut servers.controllers {
+            let _gone = controller.kill();
+        }
         if let Some(apiserver) = servers.apiserver.as_mut() {
             let _gone = apiserver.kill();
         }

@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result, ensure};
 use tempfile::TempPath;
@@ -20,6 +22,7 @@ pub struct Gate {
     address: SocketAddr,
     upstream: String,
     orders: mpsc::UnboundedSender<Order>,
+    passing: Arc<AtomicUsize>,
     task: JoinHandle<()>,
 }
 
@@ -44,14 +47,21 @@ impl Gate {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("binding the gate")?;
         let address = listener.local_addr().context("asking for the gate's port")?;
         let (orders, taken) = mpsc::unbounded_channel();
-        let task = tokio::spawn(serve(listener, address, upstream.clone(), taken));
-        Ok(Self { address, upstream, orders, task })
+        let passing = Arc::default();
+        let task = tokio::spawn(serve(listener, address, upstream.clone(), taken, Arc::clone(&passing)));
+        Ok(Self { address, upstream, orders, passing, task })
     }
 
     /// Where clients connect.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// How many connections of clients pass through at the moment.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.passing.load(Ordering::SeqCst)
     }
 
     /// Cuts all connections and refuses new ones.
@@ -112,6 +122,7 @@ async fn serve(
     address: SocketAddr,
     upstream: String,
     mut orders: mpsc::UnboundedReceiver<Order>,
+    passing: Arc<AtomicUsize>,
 ) {
     let state = watch::Sender::new(State::Open);
     let mut listener = Some(listener);
@@ -120,7 +131,12 @@ async fn serve(
         tokio::select! {
             accepted = accept(listener.as_ref()) => {
                 let Ok((client, _)) = accepted else { continue };
-                connections.spawn(forward(client, upstream.clone(), state.subscribe()));
+                let counted = Counted::one_more(&passing);
+                let forwarding = forward(client, upstream.clone(), state.subscribe());
+                connections.spawn(async move {
+                    let _counted = counted;
+                    forwarding.await;
+                });
             }
             order = orders.recv() => {
                 let Some((wanted, done)) = order else { return };
@@ -137,6 +153,22 @@ async fn serve(
             }
             Some(_) = connections.join_next() => {}
         }
+    }
+}
+
+/// One in a count, as long as it lives.
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    fn one_more(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -226,8 +258,10 @@ mod tests {
         let gate = Gate::before(echo_server().await).await.unwrap();
         let mut stream = TcpStream::connect(gate.address()).await.unwrap();
         assert!(echoes(&mut stream).await);
+        assert_eq!(gate.connections(), 1);
 
         gate.close().await.unwrap();
+        assert_eq!(gate.connections(), 0);
         let mut byte = [0];
         assert!(matches!(stream.read(&mut byte).await, Ok(0) | Err(_)), "the old connection is cut");
         assert!(TcpStream::connect(gate.address()).await.is_err(), "new connections are refused");

@@ -5,12 +5,66 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use tokio::time::Instant;
+
+use crate::leftovers::Leftovers;
 use crate::provider::{Acquired, Capability, Cluster, Provider, acquire};
 use crate::report;
 
 /// Longer than any test takes on a loaded machine with two cores: a test that hangs fails by
 /// name instead of holding up the whole run.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TEST_PATIENCE: Duration = Duration::from_secs(300);
+
+/// Longer than anything a test waits for takes on a loaded machine.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How many times longer than usual tests under load go on: `$INFORMERS_TEST_LENGTH`, 1 without it.
+///
+/// # Panics
+/// When the variable holds something else than a number of 1 or more.
+#[must_use]
+pub fn length() -> u32 {
+    match std::env::var("INFORMERS_TEST_LENGTH") {
+        Ok(text) => text.parse().ok().filter(|length| *length > 0).expect("INFORMERS_TEST_LENGTH is a number of 1 or more"),
+        Err(_) => 1,
+    }
+}
+
+/// Waits until a condition holds, and says what it still lacked if it does not within [`PATIENCE`].
+///
+/// # Errors
+/// That of the condition, at once; and when patience ends.
+pub async fn eventually<F>(what: &str, condition: impl FnMut() -> F) -> anyhow::Result<()>
+where
+    F: Future<Output = anyhow::Result<Option<String>>>,
+{
+    eventually_within(PATIENCE, what, condition).await
+}
+
+/// As [`eventually`], with a patience of the caller's.
+///
+/// # Errors
+/// As [`eventually`].
+pub async fn eventually_within<F>(
+    patience: Duration,
+    what: &str,
+    mut condition: impl FnMut() -> F,
+) -> anyhow::Result<()>
+where
+    F: Future<Output = anyhow::Result<Option<String>>>,
+{
+    let deadline = Instant::now() + patience;
+    let mut pause = Duration::from_millis(10);
+    loop {
+        let Some(lacking) = condition().await? else { return Ok(()) };
+        if Instant::now() > deadline {
+            anyhow::bail!("{what}: not within {} s: {lacking}", patience.as_secs());
+        }
+        tokio::time::sleep(pause).await;
+        // What a condition asks of the server must not become the load.
+        pause = (pause * 2).min(Duration::from_millis(500));
+    }
+}
 
 /// What a test asks of its cluster.
 #[derive(Debug, Clone, Copy)]
@@ -107,18 +161,28 @@ where
         .expect("a runtime for the test");
     let outcome = runtime.block_on(async {
         let cluster = match acquire(provider, plan.own, plan.needs).await? {
-            Acquired::Skip(reason) => {
+            Acquired::Skip { provider, reason } => {
                 report::skipped(provider, plan.name, &reason);
                 return Ok(());
             }
             Acquired::Cluster(cluster) => cluster,
         };
-        report::ran(provider, plan.name);
-        let running = tokio::spawn(test(Arc::clone(&cluster)));
-        match tokio::time::timeout(PATIENCE, running).await {
+        report::ran(cluster.provider(), plan.name);
+        let leftovers = Leftovers::default();
+        let running = tokio::spawn(leftovers.of(test(Arc::clone(&cluster))));
+        let abort = running.abort_handle();
+        let ended = tokio::time::timeout(TEST_PATIENCE * length(), running).await;
+        abort.abort();
+        // A cluster of the test's own goes with everything in it, and may have been left killed.
+        let cleaned = if plan.own { Ok(()) } else { leftovers.delete(&cluster.admin()).await };
+        let outcome = match ended {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(panic)) => std::panic::resume_unwind(panic.into_panic()),
-            Err(_) => Err(anyhow::anyhow!("no end after {} s", PATIENCE.as_secs())),
+            Err(_) => Err(anyhow::anyhow!("no end after {} s", (TEST_PATIENCE * length()).as_secs())),
+        };
+        match (outcome, cleaned) {
+            (Err(error), Err(also)) => Err(error.context(format!("{also:#}, after the failure"))),
+            (outcome, cleaned) => outcome.and(cleaned),
         }
     });
     if let Err(error) = outcome {

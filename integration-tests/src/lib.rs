@@ -15,7 +15,11 @@
 pub mod admin;
 #[cfg(unix)]
 pub mod control_plane;
+pub mod follower;
 pub mod gate;
 pub mod harness;
+pub mod leftovers;
+pub mod load;
 pub mod provider;
 mod report;
+pub mod world;

@@ -19,8 +19,11 @@ mod foreign;
 pub enum Provider {
     /// The server of `informers-testkit`, in this process.
     Embedded,
-    /// etcd and kube-apiserver, built from Go modules and started by the test.
+    /// etcd and kube-apiserver, built from Go modules and started by the test; with controller-manager,
+    /// scheduler and simulated nodes where a test needs running pods.
     ControlPlane,
+    /// etcd and kube-apiserver of `$KUBEBUILDER_ASSETS`, in the place of those built here.
+    Envtest,
     /// A cluster that is there already, named by `$INFORMERS_TEST_KUBECONFIG`.
     Kubeconfig,
 }
@@ -30,6 +33,7 @@ impl fmt::Display for Provider {
         out.write_str(match self {
             Self::Embedded => "embedded",
             Self::ControlPlane => "control-plane",
+            Self::Envtest => "envtest",
             Self::Kubeconfig => "kubeconfig",
         })
     }
@@ -127,7 +131,12 @@ pub enum Acquired {
     /// To run the test on.
     Cluster(Arc<dyn Cluster>),
     /// This provider was not asked for, or cannot do what is needed.
-    Skip(String),
+    Skip {
+        /// Whose cluster it would have been.
+        provider: Provider,
+        /// Why there is none.
+        reason: String,
+    },
 }
 
 /// Gets a cluster of one kind.
@@ -138,20 +147,25 @@ pub enum Acquired {
 /// # Errors
 /// When a provider was asked for and its cluster does not come up.
 pub async fn acquire(provider: Provider, own: bool, needs: &[Capability]) -> Result<Acquired> {
-    let acquired = match provider {
-        Provider::Embedded => embedded::acquire().await?,
+    let cluster: Result<Arc<dyn Cluster>, String> = match provider {
+        Provider::Embedded => Ok(embedded::acquire().await?),
         #[cfg(unix)]
-        Provider::ControlPlane => built::acquire(own).await?,
+        Provider::ControlPlane | Provider::Envtest => built::acquire(own, needs).await?,
         #[cfg(not(unix))]
-        Provider::ControlPlane => Acquired::Skip("the built control plane needs a Unix system".into()),
-        Provider::Kubeconfig => foreign::acquire(own)?,
+        Provider::ControlPlane | Provider::Envtest => Err("processes are managed on Unix systems only".into()),
+        Provider::Kubeconfig => foreign::acquire(own).await?,
     };
-    let Acquired::Cluster(cluster) = &acquired else { return Ok(acquired) };
+    let cluster = match cluster {
+        Ok(cluster) => cluster,
+        Err(reason) => return Ok(Acquired::Skip { provider, reason }),
+    };
     let lacking: Vec<String> =
         needs.iter().filter(|need| !cluster.capabilities().contains(need)).map(ToString::to_string).collect();
-    if lacking.is_empty() {
-        Ok(acquired)
-    } else {
-        Ok(Acquired::Skip(format!("cannot {}", lacking.join(", "))))
-    }
+    Ok(match lacking.is_empty() {
+        true => Acquired::Cluster(cluster),
+        false => Acquired::Skip {
+            provider: cluster.provider(),
+            reason: format!("cannot do {}", lacking.join(" and ")),
+        },
+    })
 }

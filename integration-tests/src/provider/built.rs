@@ -7,43 +7,76 @@ use anyhow::{Context, Result, bail};
 use async_trait::async_trait;
 use tokio::sync::OnceCell;
 
-use super::{Acquired, Capability, Cluster, Provider};
+use super::{Capability, Cluster, Provider};
 use crate::admin::AdminClient;
 use crate::control_plane::ControlPlane;
 
 /// `required`: no binaries is a failure; `off`: skip; unset: run where there are binaries.
 const POLICY: &str = "INFORMERS_TEST_CONTROL_PLANE";
 
-/// The folder that holds `etcd` and `kube-apiserver`.
+/// The folder of the programs that are built here.
 const BINARIES: &str = "INFORMERS_CONTROL_PLANE_BIN";
 
-pub(super) async fn acquire(own: bool) -> Result<Acquired> {
+/// The folder where envtest keeps `etcd` and `kube-apiserver`; used where there are no built ones.
+const ASSETS: &str = "KUBEBUILDER_ASSETS";
+
+/// A cluster, or why it cannot be had.
+pub(super) async fn acquire(own: bool, needs: &[Capability]) -> Result<Result<Arc<dyn Cluster>, String>> {
     // Statics are never dropped: the control plane's guard process cleans up after this one.
-    static SHARED: OnceCell<Arc<ControlPlane>> = OnceCell::const_new();
-    let Some(binaries) = binaries()? else {
-        return Ok(Acquired::Skip("no control plane (cargo xtask test --control-plane)".into()));
-    };
-    let start = || async { ControlPlane::start(&binaries).await.map(Arc::new) };
-    let control_plane = match own {
-        true => start().await?,
-        false => Arc::clone(SHARED.get_or_try_init(start).await?),
-    };
-    Ok(Acquired::Cluster(control_plane))
-}
-
-/// Where the binaries are, if they may be used.
-fn binaries() -> Result<Option<PathBuf>> {
+    static BARE: OnceCell<Arc<ControlPlane>> = OnceCell::const_new();
+    static WITH_CONTROLLERS: OnceCell<Arc<ControlPlane>> = OnceCell::const_new();
+    let folder = |variable| std::env::var_os(variable).map(PathBuf::from).filter(|folder| folder.is_dir());
     let policy = std::env::var(POLICY).unwrap_or_default();
-    decide(&policy, std::env::var_os(BINARIES).map(PathBuf::from))
+    let Some((provider, binaries)) = decide(&policy, folder(BINARIES), folder(ASSETS))? else {
+        return Ok(Err("no control plane (cargo xtask test --control-plane)".into()));
+    };
+    // Controllers cost time and write objects of their own, so only those who need them have them.
+    let controllers = needs.iter().any(|need| matches!(need, Capability::NamespaceGc | Capability::Schedules));
+    if controllers && !ControlPlane::has_controllers(&binaries) {
+        return Ok(match provider {
+            // It is there for everything else, and says so when it is asked.
+            Provider::Envtest => Ok(share(&BARE, provider, &binaries, false).await?),
+            _ => bail!("there is no controller-manager in {}; run `cargo xtask control-plane build --full`", binaries.display()),
+        });
+    }
+    Ok(Ok(match (own, controllers) {
+        (true, _) => start(provider, &binaries, controllers).await?,
+        (false, false) => share(&BARE, provider, &binaries, false).await?,
+        (false, true) => share(&WITH_CONTROLLERS, provider, &binaries, true).await?,
+    }))
 }
 
-fn decide(policy: &str, folder: Option<PathBuf>) -> Result<Option<PathBuf>> {
-    match (policy, folder.filter(|folder| !folder.as_os_str().is_empty())) {
+async fn share(
+    cell: &OnceCell<Arc<ControlPlane>>,
+    provider: Provider,
+    binaries: &Path,
+    controllers: bool,
+) -> Result<Arc<ControlPlane>> {
+    cell.get_or_try_init(|| start(provider, binaries, controllers)).await.cloned()
+}
+
+async fn start(provider: Provider, binaries: &Path, controllers: bool) -> Result<Arc<ControlPlane>> {
+    let control_plane = ControlPlane::start(binaries).await?.called(provider);
+    if controllers {
+        control_plane.start_controllers().await?;
+    }
+    Ok(Arc::new(control_plane))
+}
+
+/// Which programs may be used, and where they are.
+fn decide(
+    policy: &str,
+    built: Option<PathBuf>,
+    assets: Option<PathBuf>,
+) -> Result<Option<(Provider, PathBuf)>> {
+    let built = built.map(|folder| (Provider::ControlPlane, folder));
+    let found = built.or(assets.map(|folder| (Provider::Envtest, folder)));
+    match (policy, found) {
         ("off", _) | ("", None) => Ok(None),
-        ("required" | "", Some(folder)) => Ok(Some(folder)),
+        ("required" | "", Some(found)) => Ok(Some(found)),
         ("required", None) => bail!(
-            "{POLICY}=required, but {BINARIES} is not set; run `cargo xtask test --control-plane`, or \
-             `export {BINARIES}=$(cargo xtask control-plane path)`"
+            "{POLICY}=required, but neither {BINARIES} nor {ASSETS} names a folder; run `cargo xtask test \
+             --control-plane`, or `export {BINARIES}=$(cargo xtask control-plane path)`"
         ),
         (other, _) => bail!("{POLICY}={other}: only `required` and `off` are known"),
     }
@@ -52,11 +85,14 @@ fn decide(policy: &str, folder: Option<PathBuf>) -> Result<Option<PathBuf>> {
 #[async_trait]
 impl Cluster for ControlPlane {
     fn provider(&self) -> Provider {
-        Provider::ControlPlane
+        ControlPlane::provider(self)
     }
 
     fn capabilities(&self) -> &[Capability] {
-        &[Capability::Compact, Capability::Stop]
+        match self.runs_controllers() {
+            true => &[Capability::Compact, Capability::Stop, Capability::NamespaceGc, Capability::Schedules],
+            false => &[Capability::Compact, Capability::Stop],
+        }
     }
 
     fn kubeconfig(&self) -> &Path {
@@ -101,17 +137,24 @@ mod tests {
 
     #[test]
     fn a_required_control_plane_is_never_skipped() {
-        let folder = || Some(PathBuf::from("bin"));
-        assert_eq!(decide("required", folder()).unwrap(), folder());
-        assert!(decide("required", None).unwrap_err().to_string().contains(BINARIES));
-        assert!(decide("required", Some(PathBuf::new())).is_err());
+        let bin = || Some(PathBuf::from("bin"));
+        assert_eq!(decide("required", bin(), None).unwrap(), Some((Provider::ControlPlane, "bin".into())));
+        assert!(decide("required", None, None).unwrap_err().to_string().contains(BINARIES));
     }
 
     #[test]
     fn without_a_policy_it_runs_where_there_is_one() {
-        assert_eq!(decide("", Some("bin".into())).unwrap(), Some(PathBuf::from("bin")));
-        assert_eq!(decide("", None).unwrap(), None);
-        assert_eq!(decide("off", Some("bin".into())).unwrap(), None);
-        assert!(decide("yes", None).unwrap_err().to_string().contains("yes"));
+        let bin = || Some(PathBuf::from("bin"));
+        assert_eq!(decide("", bin(), None).unwrap(), Some((Provider::ControlPlane, "bin".into())));
+        assert_eq!(decide("", None, None).unwrap(), None);
+        assert_eq!(decide("off", bin(), bin()).unwrap(), None);
+        assert!(decide("yes", None, None).unwrap_err().to_string().contains("yes"));
+    }
+
+    #[test]
+    fn envtest_stands_in_for_what_was_not_built() {
+        let (bin, assets) = (|| Some(PathBuf::from("bin")), || Some(PathBuf::from("assets")));
+        assert_eq!(decide("", None, assets()).unwrap(), Some((Provider::Envtest, "assets".into())));
+        assert_eq!(decide("", bin(), assets()).unwrap(), Some((Provider::ControlPlane, "bin".into())));
     }
 }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use informers_testkit::ApiServer;
 use tempfile::TempPath;
 
-use super::{Acquired, Capability, Cluster, Provider};
+use super::{Capability, Cluster, Provider};
 use crate::admin::AdminClient;
 use crate::gate::Gate;
 
@@ -21,13 +21,13 @@ struct Embedded {
 }
 
 /// A server of its own for each test: it is cheap, and lives in the test's runtime.
-pub(super) async fn acquire() -> Result<Acquired> {
+pub(super) async fn acquire() -> Result<Arc<dyn Cluster>> {
     let server = ApiServer::start().await.context("starting the embedded server")?;
     let gate = Gate::before(format!("127.0.0.1:{}", server.port())).await?;
     let original = tempfile::NamedTempFile::new().context("making a kubeconfig")?;
     server.write_kubeconfig(original.path()).context("writing a kubeconfig")?;
     let kubeconfig = gate.kubeconfig(original.path())?;
-    Ok(Acquired::Cluster(Arc::new(Embedded { server, gate, kubeconfig })))
+    Ok(Arc::new(Embedded { server, gate, kubeconfig }))
 }
 
 #[async_trait]

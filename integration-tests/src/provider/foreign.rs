@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
-use super::{Acquired, Capability, Cluster, Provider};
+use super::{Capability, Cluster, Provider};
 use crate::admin::{AdminClient, Login};
 
 const VARIABLE: &str = "INFORMERS_TEST_KUBECONFIG";
@@ -20,21 +20,44 @@ struct Foreign {
     kubeconfig: PathBuf,
     address: String,
     admin: AdminClient,
+    capabilities: Vec<Capability>,
 }
 
-/// The cluster that `$INFORMERS_TEST_KUBECONFIG` names, if it names one.
-pub(super) fn acquire(own: bool) -> Result<Acquired> {
+/// The cluster that `$INFORMERS_TEST_KUBECONFIG` names, or why it cannot be used.
+pub(super) async fn acquire(own: bool) -> Result<Result<Arc<dyn Cluster>, String>> {
     let Some(kubeconfig) = std::env::var_os(VARIABLE).map(PathBuf::from) else {
-        return Ok(Acquired::Skip("no kubeconfig (cargo xtask test --kubeconfig FILE)".into()));
+        return Ok(Err("no kubeconfig (cargo xtask test --kubeconfig FILE)".into()));
     };
     if own {
-        return Ok(Acquired::Skip("a cluster that is there already cannot be had alone".into()));
+        return Ok(Err("a cluster that is there already cannot be had alone".into()));
     }
-    let text = std::fs::read_to_string(&kubeconfig)
-        .with_context(|| format!("reading {VARIABLE}={}", kubeconfig.display()))?;
-    let (address, admin) = connect(&text, kubeconfig.parent().unwrap_or(Path::new("")))
-        .with_context(|| format!("using {VARIABLE}={}", kubeconfig.display()))?;
-    Ok(Acquired::Cluster(Arc::new(Foreign { kubeconfig, address, admin })))
+    let used = || format!("using {VARIABLE}={}", kubeconfig.display());
+    let text = std::fs::read_to_string(&kubeconfig).with_context(used)?;
+    let (address, admin) =
+        connect(&text, kubeconfig.parent().unwrap_or(Path::new(""))).with_context(used)?;
+    let capabilities = capabilities(&admin).await.with_context(used)?;
+    Ok(Ok(Arc::new(Foreign { kubeconfig, address, admin, capabilities })))
+}
+
+/// What the cluster shows to be able to do; that it could be stopped or compacted is not ours to try.
+async fn capabilities(admin: &AdminClient) -> Result<Vec<Capability>> {
+    let mut found = Vec::new();
+    // A controller of the one program makes the accounts, another one empties namespaces.
+    let account = admin.get("/api/v1/namespaces/default/serviceaccounts/default").await?;
+    if account.status.is_success() {
+        found.push(Capability::NamespaceGc);
+        let nodes = admin.get("/api/v1/nodes").await?.ok()?;
+        if nodes["items"].as_array().is_some_and(|nodes| nodes.iter().any(is_usable)) {
+            found.push(Capability::Schedules);
+        }
+    }
+    Ok(found)
+}
+
+fn is_usable(node: &serde_json::Value) -> bool {
+    let ready = |condition: &serde_json::Value| condition["type"] == "Ready" && condition["status"] == "True";
+    let conditions = node["status"]["conditions"].as_array();
+    node["spec"]["unschedulable"] != true && conditions.is_some_and(|all| all.iter().any(ready))
 }
 
 #[async_trait]
@@ -44,8 +67,7 @@ impl Cluster for Foreign {
     }
 
     fn capabilities(&self) -> &[Capability] {
-        // Whether its controllers run cannot be read from a kubeconfig, and it is not ours to stop.
-        &[]
+        &self.capabilities
     }
 
     fn kubeconfig(&self) -> &Path {
@@ -161,6 +183,27 @@ mod tests {
         std::fs::write(folder.path().join("c.key"), signing_key.serialize_pem()).unwrap();
         let files = "    client-certificate: c.crt\n    client-key: c.key\n";
         connect(&kubeconfig(&authority, files), folder.path()).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_cluster_shows_what_it_can_do() {
+        let server = informers_testkit::ApiServer::start().await.unwrap();
+        let admin = AdminClient::plain(format!("127.0.0.1:{}", server.port()));
+        assert_eq!(capabilities(&admin).await.unwrap(), []);
+        let make = |kind: &str, name: &str, status: serde_json::Value| {
+            let namespace = (kind != "Node").then_some("default");
+            server
+                .create(serde_json::json!({
+                    "apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": namespace}, "status": status,
+                }))
+                .unwrap();
+        };
+        make("ServiceAccount", "default", serde_json::Value::Null);
+        assert_eq!(capabilities(&admin).await.unwrap(), [Capability::NamespaceGc]);
+        make("Node", "node-1", serde_json::json!({"conditions": [{"type": "Ready", "status": "False"}]}));
+        assert_eq!(capabilities(&admin).await.unwrap(), [Capability::NamespaceGc]);
+        make("Node", "node-2", serde_json::json!({"conditions": [{"type": "Ready", "status": "True"}]}));
+        assert_eq!(capabilities(&admin).await.unwrap(), [Capability::NamespaceGc, Capability::Schedules]);
     }
 
     #[test]

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use informers::prelude::*;
+use integration_tests::harness::eventually;
+use integration_tests::leftovers::delete_afterwards;
+use integration_tests::world::{World, factory};
 use integration_tests::provider::Cluster;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{CustomResource, CustomResourceExt};
 use serde_json::json;
 
-use crate::world::{World, eventually, factory};
 
 integration_tests::cluster_tests! {
     one_factory_follows_three_types_and_a_custom_one;
@@ -29,7 +31,8 @@ async fn one_factory_follows_three_types_and_a_custom_one(cluster: Arc<dyn Clust
     let crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     let answer = world.admin.create(crds, &crd).await?;
     ensure!(answer.status == 201 || answer.status == 409, "creating the CRD: {answer:?}");
-    let gadgets = format!("/apis/informers.example.com/v1/namespaces/{}/gadgets", world.namespace);
+    delete_afterwards(format!("{crds}/{}", Gadget::crd_name()));
+    let gadgets = world.collection("/apis/informers.example.com/v1", "gadgets").path;
     eventually("the custom resource is served", || async {
         let answer = world.admin.get(&gadgets).await?;
         Ok((answer.status != 200).then(|| format!("{}", answer.status)))
@@ -52,7 +55,8 @@ async fn one_factory_follows_three_types_and_a_custom_one(cluster: Arc<dyn Clust
     let gadget = json!({"apiVersion": "informers.example.com/v1", "kind": "Gadget", "metadata": meta, "spec": {"size": 3}});
     world.admin.create(&gadgets, &gadget).await?.ok()?;
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": {"a": "b"}});
-    world.admin.create(&format!("/api/v1/namespaces/{}/secrets", world.namespace), &secret).await?.ok()?;
+    let secret_objects = world.collection("/api/v1", "secrets").path;
+    world.admin.create(&secret_objects, &secret).await?.ok()?;
     let deployment = json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta,
         "spec": {
@@ -60,7 +64,7 @@ async fn one_factory_follows_three_types_and_a_custom_one(cluster: Arc<dyn Clust
             "template": {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}},
         },
     });
-    let collection = format!("/apis/apps/v1/namespaces/{}/deployments", world.namespace);
+    let collection = world.collection("/apis/apps/v1", "deployments").path;
     world.admin.create(&collection, &deployment).await?.ok()?;
     world.create("x", "web", 1).await?;
 
@@ -77,11 +81,7 @@ async fn one_factory_follows_three_types_and_a_custom_one(cluster: Arc<dyn Clust
     .await?;
     ensure!(by_size.keys(&3) == [ObjectKey::new(&world.namespace, "x")]);
     ensure!(same.get(&key).is_some(), "a second handle is the same informer");
-    for path in [
-        format!("{gadgets}/x"),
-        format!("{collection}/x"),
-        format!("/api/v1/namespaces/{}/secrets/x", world.namespace),
-    ] {
+    for path in [format!("{gadgets}/x"), format!("{collection}/x"), format!("{secret_objects}/x")] {
         world.admin.delete(&path).await?.ok()?;
     }
     eventually("the objects are gone", || async {
@@ -90,6 +90,5 @@ async fn one_factory_follows_three_types_and_a_custom_one(cluster: Arc<dyn Clust
     })
     .await?;
     factory.shutdown().await;
-    world.admin.delete(&format!("{crds}/{}", Gadget::crd_name())).await?;
-    world.clean_up().await
+    Ok(())
 }

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use informers::prelude::*;
+use integration_tests::follower::Follower;
+use integration_tests::harness::eventually;
+use integration_tests::world::{World, factory, paged};
 use integration_tests::provider::Cluster;
 use k8s_openapi::api::core::v1::ConfigMap;
 
-use crate::world::{Follower, World, factory, paged};
 
 integration_tests::cluster_tests! {
     an_object_lives_and_dies;
@@ -20,13 +22,13 @@ async fn an_object_lives_and_dies(cluster: Arc<dyn Cluster>) -> Result<()> {
     let world = World::new(&cluster, "lifecycle").await?;
     let follower = world.follow(cluster.kubeconfig())?.start().await?;
     world.create("a", "web", 1).await?;
-    follower.converges(&world).await?;
+    follower.converges(&world.truth()).await?;
     world.update("a", 2).await?;
-    follower.converges(&world).await?;
+    follower.converges(&world.truth()).await?;
     world.relabel("a", "api").await?;
-    follower.converges(&world).await?;
+    follower.converges(&world.truth()).await?;
     world.delete("a").await?;
-    follower.converges(&world).await?;
+    follower.converges(&world.truth()).await?;
     let log = follower.history.lock().log.clone();
     let mine: Vec<_> = log.iter().filter(|line| line.contains(&world.key("a"))).collect();
     ensure!(mine.len() == 4, "{mine:?}");
@@ -34,7 +36,7 @@ async fn an_object_lives_and_dies(cluster: Arc<dyn Cluster>) -> Result<()> {
     ensure!(mine[1].starts_with("Updated(") && mine[2].starts_with("Updated("), "{mine:?}");
     ensure!(mine[3].starts_with("Deleted(") && mine[3].contains("Observed"), "{mine:?}");
     follower.stop().await;
-    world.clean_up().await
+    Ok(())
 }
 
 async fn several_pages_make_one_list(cluster: Arc<dyn Cluster>) -> Result<()> {
@@ -44,11 +46,11 @@ async fn several_pages_make_one_list(cluster: Arc<dyn Cluster>) -> Result<()> {
     }
     let options = InformerOptions::new().scope(Scope::namespace(&world.namespace)).reflector(paged(10));
     let informer = factory(cluster.kubeconfig())?.informer_with::<ConfigMap>(options)?;
-    let follower = Follower::new(informer)?.start().await?;
+    let follower = Follower::of_config_maps(informer)?.start().await?;
     ensure!(follower.informer.store().len() >= 57, "synced with {} objects", follower.informer.store().len());
-    follower.converges(&world).await?;
+    follower.converges(&world.truth()).await?;
     follower.stop().await;
-    world.clean_up().await
+    Ok(())
 }
 
 async fn selectors_narrow_an_informer(cluster: Arc<dyn Cluster>) -> Result<()> {
@@ -59,7 +61,7 @@ async fn selectors_narrow_an_informer(cluster: Arc<dyn Cluster>) -> Result<()> {
     let scope = Scope::namespace(&world.namespace);
     let web = InformerOptions::new().scope(scope.clone().with_labels("app=web".parse()?));
     let only_b = InformerOptions::new().scope(scope.with_fields("metadata.name=b".parse()?));
-    let web = Follower::new(factory.informer_with::<ConfigMap>(web)?)?.start().await?;
+    let web = Follower::of_config_maps(factory.informer_with::<ConfigMap>(web)?)?.start().await?;
     let only_b = factory.informer_with::<ConfigMap>(only_b)?;
     factory.start()?;
     factory.synced().within(std::time::Duration::from_secs(60)).await?;
@@ -70,13 +72,13 @@ async fn selectors_narrow_an_informer(cluster: Arc<dyn Cluster>) -> Result<()> {
     world.relabel("b", "web").await?;
     let in_view = |key: &str| web.history.lock().told.contains_key(key);
     let key = world.key("b");
-    crate::world::eventually("b comes into view", || async { Ok((!in_view(&key)).then(String::new)) })
+    eventually("b comes into view", || async { Ok((!in_view(&key)).then(String::new)) })
         .await?;
     world.relabel("b", "api").await?;
-    crate::world::eventually("b goes out of view", || async { Ok(in_view(&key).then(String::new)) }).await?;
+    eventually("b goes out of view", || async { Ok(in_view(&key).then(String::new)) }).await?;
     ensure!(web.history.lock().violations.is_empty(), "{:?}", web.history.lock().violations);
     factory.shutdown().await;
-    world.clean_up().await
+    Ok(())
 }
 
 async fn metadata_and_dynamic_objects_are_followed(cluster: Arc<dyn Cluster>) -> Result<()> {
@@ -105,7 +107,7 @@ async fn metadata_and_dynamic_objects_are_followed(cluster: Arc<dyn Cluster>) ->
     ));
     ensure!(slim.get(&key).is_some_and(|object| object.data["value"] == "7"));
     factory.shutdown().await;
-    world.clean_up().await
+    Ok(())
 }
 
 /// A user's own type: what it does not name is not held.

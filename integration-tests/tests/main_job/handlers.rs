@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use informers::core::Event;
+use integration_tests::follower::History;
+use integration_tests::harness::eventually;
+use integration_tests::world::World;
 use integration_tests::provider::Cluster;
 use parking_lot::Mutex;
 
-use crate::world::{History, World, eventually};
 
 integration_tests::cluster_tests! {
     a_late_handler_is_shown_what_is_there;
@@ -24,7 +26,7 @@ async fn a_late_handler_is_shown_what_is_there(cluster: Arc<dyn Cluster>) -> Res
     }
     let follower = world.follow(cluster.kubeconfig())?.start().await?;
     world.update("c0", 10).await?;
-    follower.converges(&world).await?;
+    follower.converges(&world.truth()).await?;
 
     let late = Arc::new(Mutex::new(History::default()));
     let hearing = Arc::clone(&late);
@@ -35,19 +37,19 @@ async fn a_late_handler_is_shown_what_is_there(cluster: Arc<dyn Cluster>) -> Res
         hearing.lock().hear(&event);
     });
     guard.synced().within(Duration::from_secs(60)).await?;
-    let truth = world.versions().await?;
+    let truth = world.truth().versions().await?;
     ensure!(late.lock().told == truth, "{:?}", late.lock());
     world.delete("c1").await?;
-    follower.converges(&world).await?;
+    follower.converges(&world.truth()).await?;
     eventually("the late handler hears of the deletion", || async {
-        let truth = world.versions().await?;
+        let truth = world.truth().versions().await?;
         let history = late.lock();
         Ok((history.told != truth).then(|| format!("{:?}", history.told)))
     })
     .await?;
     ensure!(late.lock().violations.is_empty() && guard.status().panics == 0, "{:?}", late.lock().violations);
     follower.stop().await;
-    world.clean_up().await
+    Ok(())
 }
 
 async fn a_removed_handler_hears_nothing_more(cluster: Arc<dyn Cluster>) -> Result<()> {
@@ -63,10 +65,10 @@ async fn a_removed_handler_hears_nothing_more(cluster: Arc<dyn Cluster>) -> Resu
     guard.close().await;
     let before = calls.load(Ordering::SeqCst);
     world.create("b", "web", 1).await?;
-    follower.converges(&world).await?;
+    follower.converges(&world.truth()).await?;
     ensure!(calls.load(Ordering::SeqCst) == before, "a call after the removal");
     follower.stop().await;
-    world.clean_up().await
+    Ok(())
 }
 
 async fn a_panicking_and_a_slow_handler_harm_nobody(cluster: Arc<dyn Cluster>) -> Result<()> {
@@ -85,7 +87,7 @@ async fn a_panicking_and_a_slow_handler_harm_nobody(cluster: Arc<dyn Cluster>) -
         }
     });
     let follower = follower.start().await?;
-    follower.converges(&world).await?;
+    follower.converges(&world.truth()).await?;
     panicking.synced().within(Duration::from_secs(60)).await?;
     ensure!(panicking.status().panics == 1, "{:?}", panicking.status());
     ensure!(!slow.status().synced, "it has not returned from its first event");
@@ -93,10 +95,10 @@ async fn a_panicking_and_a_slow_handler_harm_nobody(cluster: Arc<dyn Cluster>) -
     for value in 0..50 {
         world.update("c0", value).await?;
     }
-    follower.converges(&world).await?;
+    follower.converges(&world.truth()).await?;
     ensure!(slow.status().waiting <= 5, "what waits is merged per object: {:?}", slow.status());
     release.send_replace(true);
     slow.synced().within(Duration::from_secs(60)).await?;
     follower.stop().await;
-    world.clean_up().await
+    Ok(())
 }

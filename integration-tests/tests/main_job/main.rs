@@ -7,4 +7,3 @@ mod factory;
 mod follow;
 mod handlers;
 mod trouble;
-mod world;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use integration_tests::gate::Gate;
+use integration_tests::world::World;
 use integration_tests::provider::Cluster;
 
-use crate::world::World;
 
 integration_tests::cluster_tests! {
     an_expired_version_leads_to_one_relist: own, needs [Compact];
@@ -22,7 +22,7 @@ async fn an_expired_version_leads_to_one_relist(cluster: Arc<dyn Cluster>) -> Re
     let gate = Gate::before(cluster.address().context("no address")?).await?;
     let kubeconfig = gate.kubeconfig(cluster.kubeconfig())?;
     let follower = world.follow(&kubeconfig)?.start().await?;
-    follower.converges(&world).await?;
+    follower.converges(&world.truth()).await?;
     let lists = follower.informer.status().reflectors[0].1.lists;
 
     // While the informer is away: one object goes, one changes, one is recreated, one is new.
@@ -38,7 +38,7 @@ async fn an_expired_version_leads_to_one_relist(cluster: Arc<dyn Cluster>) -> Re
     world.update("c1", 101).await?;
     gate.open().await?;
 
-    follower.converges(&world).await?;
+    follower.converges(&world.truth()).await?;
     let status = follower.informer.status();
     ensure!(status.reflectors[0].1.lists > lists, "the list was read again: {status:?}");
     let log = follower.history.lock().log[heard..].to_vec();
@@ -51,7 +51,7 @@ async fn an_expired_version_leads_to_one_relist(cluster: Arc<dyn Cluster>) -> Re
         "nothing is told of what did not change: {log:?}"
     );
     follower.stop().await;
-    world.clean_up().await
+    Ok(())
 }
 
 async fn a_killed_server_is_followed_again(cluster: Arc<dyn Cluster>) -> Result<()> {
@@ -66,31 +66,31 @@ async fn a_killed_server_is_followed_again(cluster: Arc<dyn Cluster>) -> Result<
         world.update("c0", 100 + round).await?;
         world.create(&format!("after{round}"), "web", round).await?;
         world.delete(&format!("c{}", 1 + round)).await?;
-        follower.converges(&world).await?;
+        follower.converges(&world.truth()).await?;
     }
     follower.stop().await;
-    world.clean_up().await
+    Ok(())
 }
 
 async fn a_broken_connection_costs_no_list(cluster: Arc<dyn Cluster>) -> Result<()> {
     let world = World::new(&cluster, "broken").await?;
     world.create("a", "web", 1).await?;
-    let Some(address) = cluster.address() else { return world.clean_up().await };
+    let Some(address) = cluster.address() else { return Ok(()) };
     let gate = Gate::before(address).await?;
     let kubeconfig = gate.kubeconfig(cluster.kubeconfig())?;
     let follower = world.follow(&kubeconfig)?.start().await?;
-    follower.converges(&world).await?;
+    follower.converges(&world.truth()).await?;
     let before = follower.informer.status().reflectors[0].1.clone();
     gate.close().await?;
     world.update("a", 2).await?;
     world.create("b", "web", 1).await?;
     gate.open().await?;
-    follower.converges(&world).await?;
+    follower.converges(&world.truth()).await?;
     let after = follower.informer.status().reflectors[0].1.clone();
     ensure!(
         after.lists == before.lists && after.watches > before.watches,
         "before {before:?}, after {after:?}"
     );
     follower.stop().await;
-    world.clean_up().await
+    Ok(())
 }
