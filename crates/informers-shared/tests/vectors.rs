@@ -13,15 +13,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use async_trait::async_trait;
-use futures_util::{FutureExt, StreamExt};
+use futures_util::FutureExt;
 use informers_core::{
-    Change, ChangeKind, Deletion, Entry, Error, ErrorKind, Event, ListParams, ListPart, ListStream,
-    ListTrailer, ListWatch, Transform, VersionMatch, WatchEvent, WatchParams, WatchStream,
+    Change, ChangeKind, Deletion, Entry, Error, ErrorKind, Event, Transform, VersionMatch, WatchEvent,
 };
 use informers_shared::{HandlerGuard, Parity, QueueKind, ReflectorSettings, SharedInformer};
+use informers_testkit::{Call, FakeListWatch, ListAnswer, LiveWatch, WatchAnswer};
 use serde_json::{Map, Value, json};
-use tokio::sync::{Notify, mpsc, oneshot};
 
 #[derive(Clone)]
 struct Object {
@@ -45,86 +43,32 @@ fn error(name: &str) -> Error {
     Error::new(*kind, "ask the script").with_message(name)
 }
 
-type Events = mpsc::UnboundedSender<Result<WatchEvent<Object>, Error>>;
-
-enum Answer {
-    List(Vec<Entry<Object>>, ListTrailer),
-    Watch(mpsc::UnboundedReceiver<Result<WatchEvent<Object>, Error>>),
-    Refusal(Error),
-}
-
-/// Leaves each request open until the trace answers it.
-#[derive(Default)]
-struct Server {
-    requests: Mutex<Vec<Value>>,
-    open: Mutex<Option<oneshot::Sender<Answer>>>,
-    asked: Notify,
-}
-
-impl Server {
-    async fn ask<const N: usize>(&self, fields: [(&str, Value); N]) -> Answer {
-        let left_out = [json!(""), json!(0), json!(false)];
-        let fields = fields.into_iter().filter(|(_, value)| !left_out.contains(value));
-        let request = fields.map(|(name, value)| (name.to_owned(), value)).collect();
-        let (answer, answered) = oneshot::channel();
-        self.requests.lock().unwrap().push(request);
-        *self.open.lock().unwrap() = Some(answer);
-        self.asked.notify_one();
-        answered.await.expect("an answer, or the end")
-    }
-
-    fn answer(&self, answer: Answer) {
-        let open = self.open.lock().unwrap().take().expect("an open request");
-        assert!(open.send(answer).is_ok(), "the request was given up");
-    }
-}
-
-#[async_trait]
-impl ListWatch<Object> for Server {
-    async fn list(&self, params: ListParams) -> Result<ListStream<Object>, Error> {
-        let answer = self.ask([
+/// The request as it is recorded, without its empty members.
+fn request(call: &Call) -> Value {
+    let fields = match call {
+        Call::List(params) => vec![
             ("verb", "list".into()),
             ("limit", params.limit.into()),
             ("continue", params.continue_token().unwrap_or_default().into()),
             ("resource_version", params.version().to_string().into()),
             ("resource_version_match", params.version_match().map_or("", VersionMatch::as_str).into()),
-        ]);
-        match answer.await {
-            Answer::List(items, trailer) => {
-                let items = items.into_iter().map(Into::into).collect();
-                let parts = [ListPart::Items(items), ListPart::Trailer(trailer)];
-                Ok(futures_util::stream::iter(parts.map(Ok)).boxed())
-            }
-            Answer::Refusal(error) => Err(error),
-            Answer::Watch(_) => panic!("a watch in answer to a list"),
+        ],
+        Call::Watch(params) => {
+            assert!((300..=600).contains(&params.timeout.as_secs()));
+            let rule = if params.send_initial_events { "NotOlderThan" } else { "" };
+            vec![
+                ("verb", "watch".into()),
+                ("resource_version", params.version.to_string().into()),
+                ("resource_version_match", rule.into()),
+                ("allow_watch_bookmarks", true.into()),
+                ("send_initial_events", params.send_initial_events.into()),
+            ]
         }
-    }
-
-    async fn watch(&self, params: WatchParams) -> Result<WatchStream<Object>, Error> {
-        assert!((300..=600).contains(&params.timeout.as_secs()));
-        let answer = self.ask([
-            ("verb", "watch".into()),
-            ("resource_version", params.version.to_string().into()),
-            ("resource_version_match", if params.send_initial_events { "NotOlderThan" } else { "" }.into()),
-            ("allow_watch_bookmarks", true.into()),
-            ("send_initial_events", params.send_initial_events.into()),
-        ]);
-        match answer.await {
-            Answer::Watch(events) => {
-                let events = futures_util::stream::unfold(events, |mut events| async {
-                    let event = events.recv().await?;
-                    Some((event.map(|event| vec![event]), events))
-                });
-                Ok(events.boxed())
-            }
-            Answer::Refusal(error) => Err(error),
-            Answer::List(..) => panic!("a list in answer to a watch"),
-        }
-    }
-
-    fn description(&self) -> String {
-        "the script".into()
-    }
+        other => panic!("an unknown call {other:?}"),
+    };
+    let left_out = [json!(""), json!(0), json!(false)];
+    let fields = fields.into_iter().filter(|(_, value)| !left_out.contains(value));
+    fields.map(|(name, value): (_, Value)| (name.to_owned(), value)).collect()
 }
 
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {
@@ -137,17 +81,17 @@ fn entry(object: &Value) -> Entry<Object> {
     Entry::new(key, text(object, "uid").into(), text(object, "rv").into(), Object { fail, seen: 0 })
 }
 
-fn event(event: &Value) -> Result<WatchEvent<Object>, Error> {
-    let change = |kind| Ok(Change { kind, item: entry(&event["obj"]).into() }.into());
+fn send(watch: &LiveWatch<Object>, event: &Value) {
+    let change = |kind| watch.send(Change { kind, item: entry(&event["obj"]).into() });
     match text(event, "type") {
         "ADDED" => change(ChangeKind::Added),
         "MODIFIED" => change(ChangeKind::Modified),
         "DELETED" => change(ChangeKind::Deleted),
-        "BOOKMARK" => Ok(WatchEvent::Bookmark {
+        "BOOKMARK" => watch.send(WatchEvent::Bookmark {
             version: text(event, "rv").into(),
             initial_events_end: event["initial_events_end"] == true,
         }),
-        "ERROR" => Err(error(text(event, "error"))),
+        "ERROR" => watch.fail(error(text(event, "error"))),
         other => panic!("an event of type {other}"),
     }
 }
@@ -198,10 +142,13 @@ fn note(event: &Event<Object>) -> Value {
 type Notes = Arc<Mutex<BTreeMap<String, Vec<Value>>>>;
 
 struct Replay {
-    server: Arc<Server>,
+    /// Leaves each request open until the trace answers it.
+    server: FakeListWatch<Object>,
+    /// How many requests are accounted for.
+    requests: usize,
+    watch: Option<LiveWatch<Object>>,
     informer: SharedInformer<Object>,
     told: Arc<Mutex<Vec<String>>>,
-    events: Option<Events>,
     /// The handlers that were not removed, and what all were told.
     handlers: BTreeMap<String, HandlerGuard<Object>>,
     notes: BTreeMap<String, Notes>,
@@ -215,7 +162,7 @@ impl Replay {
             "delta-fifo" => QueueKind::DeltaFifo,
             other => panic!("an unknown queue {other}"),
         };
-        let server = Arc::<Server>::default();
+        let server = FakeListWatch::new();
         let told = Arc::<Mutex<Vec<String>>>::default();
         let hears = Arc::clone(&told);
         let settings = ReflectorSettings::new()
@@ -225,7 +172,7 @@ impl Replay {
                 let name = if not_taken { "sync-failed" } else { error.message() };
                 hears.lock().unwrap().push(name.to_owned());
             });
-        let mut builder = SharedInformer::builder(server.clone())
+        let mut builder = SharedInformer::builder(Arc::new(server.clone()))
             .queue(queue)
             .resync(Duration::from_millis(config["resync_ms"].as_u64().unwrap()))
             .reflector(settings)
@@ -234,7 +181,8 @@ impl Replay {
             builder = builder.transform(transform);
         }
         let informer = builder.build();
-        Self { server, informer, told, events: None, handlers: BTreeMap::new(), notes: BTreeMap::new() }
+        let (handlers, notes) = (BTreeMap::new(), BTreeMap::new());
+        Self { server, requests: 0, watch: None, informer, told, handlers, notes }
     }
 
     /// Performs one operation and gives what can be observed after it.
@@ -258,27 +206,27 @@ impl Replay {
                 out.insert("is_stopped".into(), self.informer.is_stopped().into());
             }
             "list_response" => {
-                let items = operation["items"].as_array().into_iter().flatten().map(entry).collect();
-                let trailer =
-                    ListTrailer::new(text(operation, "rv").into()).with_continue(text(operation, "continue"));
-                self.server.answer(Answer::List(items, trailer));
+                let items = operation["items"].as_array().into_iter().flatten().map(entry);
+                let page = ListAnswer::page(text(operation, "rv"), items);
+                self.server.on_list(page.with_continue(text(operation, "continue")));
             }
-            "list_error" | "watch_reject" => {
-                self.server.answer(Answer::Refusal(error(text(operation, "error"))));
+            "list_error" => {
+                self.server.on_list(ListAnswer::refused(error(text(operation, "error"))));
+            }
+            "watch_reject" => {
+                self.server.on_watch(WatchAnswer::refused(error(text(operation, "error"))));
             }
             "watch_accept" => {
-                let (events, receiver) = mpsc::unbounded_channel();
-                self.events = Some(events);
-                self.server.answer(Answer::Watch(receiver));
+                let (answer, watch) = WatchAnswer::live();
+                self.watch = Some(watch);
+                self.server.on_watch(answer);
             }
             "events" => {
-                for one in operation["events"].as_array().unwrap() {
-                    // Events behind an error find nobody who listens.
-                    let _ = self.events.as_ref().expect("a watch").send(event(one));
-                }
+                let watch = self.watch.as_ref().expect("a watch");
+                operation["events"].as_array().unwrap().iter().for_each(|event| send(watch, event));
             }
-            "watch_close" => self.events = None,
-            "await_request" => self.server.asked.notified().await,
+            "watch_close" => self.watch = None,
+            "await_request" => drop(self.server.wait_for_calls(self.requests + 1).await),
             "wait" => tokio::time::sleep(Duration::from_millis(operation["ms"].as_u64().unwrap())).await,
             other => panic!("an unknown operation {other}"),
         }
@@ -286,10 +234,7 @@ impl Replay {
         for _ in 0..300 {
             tokio::task::yield_now().await;
         }
-        if text(operation, "op") != "await_request" && !self.server.requests.lock().unwrap().is_empty() {
-            // The request is accounted for; the next wait is for a later one.
-            self.server.asked.notified().await;
-        }
+        assert_eq!(self.server.left(), (0, 0), "an answer found no request");
         self.observe(&mut out);
         out.into()
     }
@@ -315,8 +260,10 @@ impl Replay {
         Ok(())
     }
 
-    fn observe(&self, out: &mut Map<String, Value>) {
-        let requests = std::mem::take(&mut *self.server.requests.lock().unwrap());
+    fn observe(&mut self, out: &mut Map<String, Value>) {
+        let calls = self.server.calls();
+        let requests: Vec<_> = calls[self.requests..].iter().map(request).collect();
+        self.requests = calls.len();
         let errors = std::mem::take(&mut *self.told.lock().unwrap());
         let heard =
             self.notes.iter().map(|(name, notes)| (name, std::mem::take(&mut *notes.lock().unwrap())));

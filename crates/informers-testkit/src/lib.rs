@@ -63,7 +63,7 @@ pub use fault::{Fault, RequestMatch};
 pub use faulty::{Faulty, FaultyCall, StreamFault};
 pub use recorder::{EventRecorder, ReplayError, replay};
 pub use request_log::{RequestRecord, Verb};
-pub use scripted::{Call, FakeListWatch, ListAnswer, ScriptedSource, WatchAnswer};
+pub use scripted::{Call, FakeListWatch, ListAnswer, LiveWatch, ScriptedSource, WatchAnswer};
 pub use server::{ApiServer, ApiServerBuilder, StartError};
 pub use simulated::{SimulatedServer, SimulatedServerBuilder};
 pub use status::Status;

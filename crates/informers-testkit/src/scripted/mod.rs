@@ -15,7 +15,7 @@ use informers_core::{
     Entry, Error, ErrorKind, Item, ListParams, ListPart, ListStream, ListTrailer, ListWatch, Resource,
     ResourceVersion, Scope, Source, WatchEvent, WatchParams, WatchStream,
 };
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use crate::world::lock;
 
@@ -145,9 +145,52 @@ enum WatchStep<T> {
     Wait(Duration),
     Fail(Error),
     End,
+    Live(mpsc::UnboundedReceiver<Result<WatchEvent<T>, Error>>),
+}
+
+/// The other end of a [live watch](WatchAnswer::live). Dropping it ends the watch in good order.
+///
+/// ```
+/// use futures_util::StreamExt;
+/// use informers_core::{Change, Entry, ListWatch, ObjectKey, WatchParams};
+/// use informers_testkit::{FakeListWatch, WatchAnswer};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let fake = FakeListWatch::new();
+/// let (answer, live) = WatchAnswer::live();
+/// fake.on_watch(answer);
+/// let mut watch = fake.watch(WatchParams::from_version("7".into(), std::time::Duration::MAX)).await?;
+/// live.send(Change::added(Entry::new(ObjectKey::cluster("a"), "u".into(), "8".into(), ())));
+/// assert_eq!(watch.next().await.unwrap()?.len(), 1);
+/// drop(live);
+/// assert!(watch.next().await.is_none());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use = "dropping it ends the watch"]
+pub struct LiveWatch<T>(mpsc::UnboundedSender<Result<WatchEvent<T>, Error>>);
+
+impl<T> LiveWatch<T> {
+    /// Sends one event, in a batch of its own. Nobody gets it if the watch was given up or has failed.
+    pub fn send(&self, event: impl Into<WatchEvent<T>>) {
+        let _ = self.0.send(Ok(event.into()));
+    }
+
+    /// Fails the watch.
+    pub fn fail(&self, error: Error) {
+        let _ = self.0.send(Err(error));
+    }
 }
 
 impl<T> WatchAnswer<T> {
+    /// A watch whose events are sent as the test goes along.
+    pub fn live() -> (Self, LiveWatch<T>) {
+        let (events, receiver) = mpsc::unbounded_channel();
+        (Self(Ok(vec![WatchStep::Live(receiver)])), LiveWatch(events))
+    }
+
     /// A watch that is open and silent. More can be appended to it.
     #[must_use]
     pub fn open() -> Self {
@@ -318,6 +361,13 @@ impl<T: Send + Sync + 'static> ListWatch<T> for FakeListWatch<T> {
                 match steps.pop_front() {
                     Some(WatchStep::Events(events)) => return Some((Ok(events), Some(steps))),
                     Some(WatchStep::Fail(error)) => return Some((Err(error), None)),
+                    Some(WatchStep::Live(mut events)) => match events.recv().await? {
+                        Ok(event) => {
+                            steps.push_front(WatchStep::Live(events));
+                            return Some((Ok(vec![event]), Some(steps)));
+                        }
+                        Err(error) => return Some((Err(error), None)),
+                    },
                     Some(WatchStep::Wait(time)) => tokio::time::sleep(time).await,
                     Some(WatchStep::End) => return None,
                     None => std::future::pending().await,

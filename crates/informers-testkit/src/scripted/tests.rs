@@ -49,6 +49,21 @@ async fn a_watch_follows_its_steps() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_live_watch_brings_what_is_sent_until_it_fails() {
+    let fake = FakeListWatch::new();
+    let (answer, live) = WatchAnswer::live();
+    fake.on_watch(answer);
+    let mut watch = fake.watch(WatchParams::from_version("1".into(), Duration::MAX)).await.unwrap();
+    assert!(watch.next().now_or_never().is_none());
+    live.send(Change::added(entry("a", "2")));
+    live.fail(error());
+    live.send(Change::added(entry("b", "3")));
+    assert_eq!(watch.next().await.unwrap().unwrap().len(), 1);
+    assert!(watch.next().await.unwrap().is_err());
+    assert!(watch.next().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_request_waits_for_its_answer() {
     let fake: FakeListWatch<()> = FakeListWatch::new();
     let ask = || {
