@@ -28,7 +28,7 @@ fn config_maps() -> ResourceType {
     ResourceType::new("", "v1", "ConfigMap", "configmaps", ResourceScope::Namespaced)
 }
 
-fn deployment(containers: Value) -> Value {
+fn deployment(containers: &Value) -> Value {
     json!({
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -60,7 +60,7 @@ async fn discovery_names_resources_and_versions() {
 #[tokio::test]
 async fn get_shows_tables() {
     let kubectl = kubectl!();
-    kubectl.server.create(deployment(json!([{"name": "a", "image": "a:1"}]))).unwrap();
+    kubectl.server.create(deployment(&json!([{"name": "a", "image": "a:1"}]))).unwrap();
     kubectl
         .server
         .create(json!({
@@ -142,7 +142,7 @@ async fn apply_changes_what_changed() {
         {"name": "a", "image": "a:1", "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]},
         {"name": "b", "image": "b:1"},
     ]);
-    assert_eq!(kubectl.apply(&deployment(first)).await, "deployment.apps/web created\n");
+    assert_eq!(kubectl.apply(&deployment(&first)).await, "deployment.apps/web created\n");
     // What somebody else has added stays; what is no longer applied goes.
     let injected = json!({"spec": {"template": {"spec": {"serviceAccountName": "robot"}}}});
     server.patch(&deployments(), Some("default"), "web", injected).unwrap();
@@ -150,13 +150,13 @@ async fn apply_changes_what_changed() {
         {"name": "c", "image": "c:1"},
         {"name": "a", "image": "a:2", "env": [{"name": "A", "value": "3"}]},
     ]);
-    assert_eq!(kubectl.apply(&deployment(second.clone())).await, "deployment.apps/web configured\n");
+    assert_eq!(kubectl.apply(&deployment(&second)).await, "deployment.apps/web configured\n");
     let stored = server.get(&deployments(), Some("default"), "web").unwrap();
     let spec = &stored["spec"]["template"]["spec"];
     assert_eq!(spec["containers"], second);
     assert_eq!(spec["serviceAccountName"], "robot");
     let revision = server.revision();
-    assert_eq!(kubectl.apply(&deployment(second)).await, "deployment.apps/web unchanged\n");
+    assert_eq!(kubectl.apply(&deployment(&second)).await, "deployment.apps/web unchanged\n");
     assert_eq!(server.revision(), revision);
     let patches = server.requests();
     let patch = patches.iter().find(|request| request.to_string().starts_with("PATCH")).unwrap();
@@ -202,7 +202,7 @@ async fn server_side_apply_has_owners() {
 async fn metadata_and_specifications_are_patched() {
     let kubectl = kubectl!();
     let server = &kubectl.server;
-    server.create(deployment(json!([{"name": "a", "image": "a:1"}]))).unwrap();
+    server.create(deployment(&json!([{"name": "a", "image": "a:1"}]))).unwrap();
     kubectl.run(&["label", "deploy", "web", "tier=front", "app-"]).await;
     kubectl.run(&["annotate", "deploy/web", "note=hello"]).await;
     let strategic = r#"{"spec":{"template":{"spec":{"containers":[{"name":"b","image":"b:1"}]}}}}"#;
@@ -224,7 +224,7 @@ async fn metadata_and_specifications_are_patched() {
 async fn workloads_are_scaled_and_deleted() {
     let kubectl = kubectl!();
     let server = &kubectl.server;
-    server.create(deployment(json!([{"name": "a", "image": "a:1"}]))).unwrap();
+    server.create(deployment(&json!([{"name": "a", "image": "a:1"}]))).unwrap();
     let scaled = kubectl.run(&["scale", "deploy/web", "--replicas=5", "--current-replicas=2"]).await;
     assert_eq!(scaled, "deployment.apps/web scaled\n");
     assert_eq!(server.get(&deployments(), Some("default"), "web").unwrap()["spec"]["replicas"], 5);

@@ -99,9 +99,8 @@ pub(super) fn aggregated_discovery(headers: &HeaderMap) -> Option<&'static str> 
                 return Some(version);
             }
         }
-        if range.parameter("as").is_none() {
-            return None;
-        }
+        // Plain JSON is wanted more than what comes behind it.
+        range.parameter("as")?;
     }
     None
 }

@@ -29,9 +29,11 @@ use crate::world::lock;
 /// three seconds, and [`World::compact`] takes effect at once, where a real server serves old versions from
 /// its cache for a while. Pods are deleted at once, whatever their grace period.
 ///
+/// A stock kubectl works with it: tables, strategic merge patches, server-side apply, scaling.
+///
 /// What it does not do: it validates no specification against a schema and prunes nothing, fills in few
-/// defaults, keeps no managed fields, has neither admission nor authorization, and runs no controllers. Two
-/// jobs of controllers it does itself, at once: the contents of a deleted namespace go with it, and a new
+/// defaults, manages the fields of appliers alone, has neither admission nor authorization, and runs no
+/// controllers. Two jobs of controllers it does itself, at once: the contents of a deleted namespace go with it, and a new
 /// CustomResourceDefinition is established. Owner references are kept and not acted upon.
 ///
 /// Dropping it closes the port and all connections. It needs a tokio runtime with IO and time enabled; since

@@ -28,7 +28,7 @@ pub(crate) fn selector_text(selector: &Value) -> String {
             },
         ));
     }
-    requirements.sort_by(|(left, _), (right, _)| left.cmp(right));
+    requirements.sort_by_key(|(label, _)| *label);
     requirements.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(",")
 }
 

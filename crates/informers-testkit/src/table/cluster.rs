@@ -89,42 +89,79 @@ fn external_ip(row: &Row<'_>) -> Value {
     match row.text("spec.type") {
         "ExternalName" => json!(row.text("spec.externalName")),
         "LoadBalancer" => {
-            let balancers = row
-                .list("status.loadBalancer.ingress")
-                .iter()
-                .filter_map(|ingress| ingress["ip"].as_str().or_else(|| ingress["hostname"].as_str()));
-            let addresses: Vec<_> = balancers.chain(external).collect();
+            let addresses: Vec<_> = balancers(row).chain(external).collect();
             if addresses.is_empty() { json!("<pending>") } else { json!(addresses.join(",")) }
         }
         _ => or_none(external.collect::<Vec<_>>().join(",")),
     }
 }
 
-pub(super) const ENDPOINTS: &[Column] = &[NAME, text("Endpoints", endpoints), AGE];
-
-/// The first three addresses with their ports, and how many more there are.
-fn endpoints(row: &Row<'_>) -> Value {
-    const SHOWN: usize = 3;
-    let mut all = Vec::new();
-    for subset in row.list("subsets") {
-        let ips = subset["addresses"].as_array().into_iter().flatten().filter_map(|a| a["ip"].as_str());
-        let ports: Vec<_> = subset["ports"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(|port| port["port"].as_i64())
-            .collect();
-        for ip in ips {
-            match ports.as_slice() {
-                [] => all.push(ip.to_owned()),
-                ports => all.extend(ports.iter().map(|port| format!("{ip}:{port}"))),
+pub(super) const ENDPOINTS: &[Column] = &[
+    NAME,
+    text("Endpoints", |row| {
+        let mut all = Vec::new();
+        for subset in row.list("subsets") {
+            let items = |field: &str| subset[field].as_array().into_iter().flatten();
+            let ports: Vec<_> = items("ports").filter_map(|port| port["port"].as_i64()).collect();
+            for ip in items("addresses").filter_map(|address| address["ip"].as_str()) {
+                match ports.as_slice() {
+                    [] => all.push(ip.to_owned()),
+                    ports => all.extend(ports.iter().map(|port| format!("{ip}:{port}"))),
+                }
             }
         }
+        or_none(first_three(&all))
+    }),
+    AGE,
+];
+
+pub(super) const ENDPOINT_SLICES: &[Column] = &[
+    NAME,
+    text("AddressType", |row| json!(row.text("addressType"))),
+    text("Ports", |row| {
+        let port = |port: &Value| match (port["port"].as_i64(), port["name"].as_str()) {
+            (Some(number), _) => number.to_string(),
+            (None, Some(name)) => name.to_owned(),
+            (None, None) => "*".to_owned(),
+        };
+        or_none(first_three(&row.list("ports").iter().map(port).collect::<Vec<_>>()))
+    }),
+    text("Endpoints", |row| {
+        let addresses = row.list("endpoints").iter().filter_map(|endpoint| endpoint["addresses"].as_array());
+        or_none(first_three(&addresses.flatten().filter_map(Value::as_str).collect::<Vec<_>>()))
+    }),
+    AGE,
+];
+
+/// The first three of a list, and how many more there are.
+fn first_three<T: AsRef<str>>(all: &[T]) -> String {
+    const SHOWN: usize = 3;
+    let shown = all.iter().take(SHOWN).map(AsRef::as_ref).collect::<Vec<_>>().join(",");
+    match all.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} + {more} more..."),
     }
-    let more = all.len().saturating_sub(SHOWN);
-    all.truncate(SHOWN);
-    let shown = all.join(",");
-    if more > 0 { json!(format!("{shown} + {more} more...")) } else { or_none(shown) }
+}
+
+pub(super) const INGRESSES: &[Column] = &[
+    NAME,
+    text("Class", |row| row.text_or("spec.ingressClassName", NONE)),
+    text("Hosts", |row| {
+        let hosts = row.list("spec.rules").iter().filter_map(|rule| rule["host"].as_str());
+        match first_three(&hosts.filter(|host| !host.is_empty()).collect::<Vec<_>>()) {
+            none if none.is_empty() => json!("*"),
+            hosts => json!(hosts),
+        }
+    }),
+    text("Address", |row| json!(balancers(row).collect::<Vec<_>>().join(","))),
+    text("Ports", |row| json!(if row.list("spec.tls").is_empty() { "80" } else { "80, 443" })),
+    AGE,
+];
+
+/// The addresses of load balancers.
+fn balancers<'a>(row: &Row<'a>) -> impl Iterator<Item = &'a str> {
+    let ingress = row.list("status.loadBalancer.ingress").iter();
+    ingress.filter_map(|ingress| ingress["ip"].as_str().or_else(|| ingress["hostname"].as_str()))
 }
 
 pub(super) const INGRESS_CLASSES: &[Column] = &[

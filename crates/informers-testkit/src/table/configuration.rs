@@ -35,11 +35,11 @@ pub(super) const PRIORITY_CLASSES: &[Column] = &[
     integer("Value", |row| json!(row.number("value"))),
     boolean("Global-Default", |row| json!(row.at("globalDefault") == Some(&json!(true)))),
     AGE,
-    text("PreemptionPolicy", |row| json!(row.text("preemptionPolicy"))),
+    text("PreemptionPolicy", |row| row.text_or("preemptionPolicy", "PreemptLowerPriority")),
 ];
 
 pub(super) const STORAGE_CLASSES: &[Column] = &[
-    Column { name: "Name", kind: "string", format: "name", priority: 0, cell: storage_class },
+    NAME,
     text("Provisioner", |row| json!(row.text("provisioner"))),
     text("ReclaimPolicy", |row| row.text_or("reclaimPolicy", "Delete")),
     text("VolumeBindingMode", |row| row.text_or("volumeBindingMode", "<unset>")),
@@ -47,12 +47,18 @@ pub(super) const STORAGE_CLASSES: &[Column] = &[
     AGE,
 ];
 
-fn storage_class(row: &Row<'_>) -> Value {
-    let default = row
-        .map("metadata.annotations")
-        .any(|(name, value)| name == "storageclass.kubernetes.io/is-default-class" && value == "true");
-    let name = row.text("metadata.name");
-    if default { json!(format!("{name} (default)")) } else { json!(name) }
+pub(super) const RESOURCE_QUOTAS: &[Column] =
+    &[NAME, text("Request", |row| quotas(row, false)), text("Limit", |row| quotas(row, true)), AGE];
+
+/// `pods: 1/3, requests.cpu: 0/2`, of limits or of all else.
+fn quotas(row: &Row<'_>, limits: bool) -> Value {
+    let used = |name: &str| row.at("status.used").and_then(|used| used.get(name)?.as_str()).unwrap_or("0");
+    let quotas: Vec<_> = row
+        .map("status.hard")
+        .filter(|(name, _)| name.starts_with("limits.") == limits)
+        .map(|(name, hard)| format!("{name}: {}/{}", used(name), hard.as_str().unwrap_or_default()))
+        .collect();
+    json!(quotas.join(", "))
 }
 
 fn subjects(row: &Row<'_>, kind: &str) -> Value {

@@ -87,5 +87,5 @@ pub(super) fn joined(items: &[Value], field: &str) -> String {
 
 /// `text`, or `<none>` for nothing.
 pub(super) fn or_none(text: String) -> Value {
-    if text.is_empty() { json!(NONE) } else { json!(text) }
+    if text.is_empty() { json!(NONE) } else { Value::String(text) }
 }

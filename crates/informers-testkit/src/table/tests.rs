@@ -1,5 +1,6 @@
 //! What the columns show. The wanted cells are those of kube-apiserver 1.37 for the same objects.
 #![allow(clippy::unwrap_used, reason = "a failure here fails the test")]
+#![allow(clippy::needless_pass_by_value, reason = "objects are written where they are passed")]
 
 use std::time::{Duration, UNIX_EPOCH};
 

@@ -123,12 +123,15 @@ pub(super) const JOBS: &[Column] = &[
     SELECTOR,
 ];
 
+const JOB_CONTAINERS: &str = "spec.jobTemplate.spec.template.spec.containers";
+
 pub(super) const CRON_JOBS: &[Column] = &[
     NAME,
     text("Schedule", |row| json!(row.text("spec.schedule"))),
     text("Timezone", |row| row.text_or("spec.timeZone", NONE)),
     boolean("Suspend", |row| {
-        json!(row.at("spec.suspend").and_then(Value::as_bool).unwrap_or_default().to_string())
+        let suspended = row.at("spec.suspend") == Some(&json!(true));
+        json!(if suspended { "True" } else { "False" })
     }),
     integer("Active", |row| json!(row.list("status.active").len())),
     text("Last Schedule", |row| match row.text("status.lastScheduleTime") {
@@ -136,6 +139,11 @@ pub(super) const CRON_JOBS: &[Column] = &[
         time => json!(age(time, row.now)),
     }),
     AGE,
+    wide("Containers", |row| json!(joined(row.list(JOB_CONTAINERS), "name"))),
+    wide("Images", |row| json!(joined(row.list(JOB_CONTAINERS), "image"))),
+    wide("Selector", |row| {
+        or_none(row.at("spec.jobTemplate.spec.selector").map(selector_text).unwrap_or_default())
+    }),
 ];
 
 pub(super) const POD_DISRUPTION_BUDGETS: &[Column] = &[

@@ -173,7 +173,7 @@ pub(super) fn remove(object: &mut Value, fields: &Fields) {
         let (Some(step), Value::Object(inner)) = (step(element), inner) else { continue };
         match (&step, object.as_array_mut()) {
             (Step::Item(key), Some(list)) if inner.contains_key(SELF) => {
-                list.retain(|item| !is_item(item, key))
+                list.retain(|item| !is_item(item, key));
             }
             (Step::Item(key), Some(list)) => {
                 if let Some(item) = list.iter_mut().find(|item| is_item(item, key)) {

@@ -1,4 +1,5 @@
 #![allow(clippy::unwrap_used, reason = "a failure here fails the test")]
+#![allow(clippy::needless_pass_by_value, reason = "objects are written where they are passed")]
 
 use std::sync::Arc;
 

@@ -158,19 +158,19 @@ impl Merger {
                 }
                 order::arrange(merged, &old, &patch, order.as_deref(), |left, right| left == right)
             }
-            ListRule::Keyed(keys) => self.keyed(old, patch, order.as_deref(), keys),
+            ListRule::Keyed(keys) => self.keyed(&old, patch, order.as_deref(), keys),
         }
     }
 
     fn keyed(
         &mut self,
-        old: Vec<Value>,
+        old: &[Value],
         patch: Vec<Value>,
         order: Option<&[Value]>,
         keys: &'static [&'static str],
     ) -> Result<Vec<Value>, Status> {
         let keys = if self.whole_keys { keys } else { &keys[..1] };
-        let mut merged = old.clone();
+        let mut merged = old.to_vec();
         let mut items = Vec::new();
         let mut replace = false;
         for item in patch {
@@ -201,7 +201,7 @@ impl Merger {
                 None => merged.push(Value::Object(self.merge(Map::new(), item)?)),
             }
         }
-        order::arrange(merged, &old, &shown, order, |left, right| {
+        order::arrange(merged, old, &shown, order, |left, right| {
             keys.iter().all(|&key| key_part(left, key) == key_part(right, key))
         })
     }

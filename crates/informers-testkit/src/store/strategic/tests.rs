@@ -1,4 +1,5 @@
 #![allow(clippy::unwrap_used, reason = "a failure here fails the test")]
+#![allow(clippy::needless_pass_by_value, reason = "objects are written where they are passed")]
 
 use serde_json::{Value, json};
 
@@ -150,7 +151,7 @@ fn items_and_objects_are_deleted_and_replaced_by_directives() {
     );
     check(
         "pods",
-        containers(old.clone()),
+        containers(old),
         containers(json!([{"$patch": "replace"}, {"name": "c", "image": "1"}])),
         containers(json!([{"name": "c", "image": "1"}])),
     );
