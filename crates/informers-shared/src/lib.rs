@@ -77,7 +77,7 @@ pub use factory::{Factory, FactoryBuilder, InformerOptions};
 pub use filter::Filtered;
 pub use informer::{InformerBuilder, InformerStatus, NewHandler, ReflectorSettings, SharedInformer, WarmUp};
 #[doc(no_inline)]
-pub use informers_reflector::{Backoff, FirstList, Phase as ReflectorPhase, ReflectorStatus};
+pub use informers_reflector::{Backoff, FirstList, Phase as ReflectorPhase, ReflectorStatus, StatusWatch};
 pub use parity::Parity;
 pub use plain::{PlainInformer, PlainInformerBuilder, ProcessError};
 pub use queue::QueueKind;

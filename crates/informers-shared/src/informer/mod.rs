@@ -22,14 +22,15 @@ use std::hash::Hash;
 use std::panic::Location;
 use std::sync::Arc;
 
-use informers_core::{Entry, Event, Handler, ListWatch, Transform, Undecodable};
+use informers_core::{Entry, Event, Handler, ListWatch, Scope, Transform, Undecodable};
+use informers_reflector::StatusWatch;
 use informers_store::{Index, IndexValues, Store};
 
 use self::core::Life;
+use crate::Error;
 use crate::clock;
 use crate::delivery::{HandlerGuard, Subscription};
 use crate::sync::SyncWait;
-use crate::{Error, ReflectorPhase};
 
 /// Keeps a local copy of a collection, and tells handlers what changes.
 ///
@@ -268,14 +269,11 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
         }
     }
 
-    /// Waits until a reader of this informer does something else, and says what: for readiness probes and
-    /// logs. With several scopes it is that of the first one. None if the informer was not started.
-    ///
-    /// # Cancel safety
-    /// Dropping the future loses nothing.
-    pub async fn phase_changed(&self) -> Option<ReflectorPhase> {
-        let (_, status) = self.hold.core().reflectors.get()?.first()?;
-        Some(status.clone().changed().await.phase)
+    /// The status of the reader of each scope, to be awaited for changes: for logs and readiness probes.
+    /// Empty before the start.
+    #[must_use]
+    pub fn watch_status(&self) -> Vec<(Scope, StatusWatch)> {
+        self.hold.core().reflectors.get().cloned().unwrap_or_default()
     }
 }
 
