@@ -68,10 +68,11 @@ impl Merger {
             retain(&mut original, &patch, &kept)?;
         }
         let mut orders = Map::new();
+        let mut deletions = Vec::new();
         let mut plain = Map::new();
         for (field, value) in patch {
             if let Some(list) = field.strip_prefix(DELETE_FROM_LIST) {
-                delete_from_list(&mut original, list, &value)?;
+                deletions.push((list.to_owned(), value));
             } else if let Some(list) = field.strip_prefix(ELEMENT_ORDER) {
                 orders.insert(list.to_owned(), value);
             } else {
@@ -98,6 +99,9 @@ impl Merger {
                 }
             }
             self.path.pop();
+        }
+        for (field, items) in deletions {
+            delete_from_list(&mut original, &field, &items)?;
         }
         Ok(original)
     }
@@ -259,7 +263,8 @@ fn delete_from_list(original: &mut Map<String, Value>, field: &str, items: &Valu
 fn fresh(value: Value) -> Option<Value> {
     match value {
         Value::Null => None,
-        Value::Object(map) if map.get(PATCH).is_some_and(|directive| directive == "delete") => None,
+        // Whatever the directive is: kube-apiserver does not replace what is not there either.
+        Value::Object(map) if map.contains_key(PATCH) => None,
         Value::Object(map) => Some(Value::Object(without_directives(map))),
         Value::Array(list) => Some(Value::Array(list.into_iter().filter_map(fresh).collect())),
         scalar => Some(scalar),

@@ -162,6 +162,7 @@ fn items_and_objects_are_deleted_and_replaced_by_directives() {
             "nodeSelector": {"$patch": "replace", "e": "f"},
             "securityContext": {"$patch": "delete"},
             "affinity": {"$patch": "delete"},
+            "overhead": {"$patch": "replace", "cpu": "1"},
         }}),
         json!({"spec": {"nodeSelector": {"e": "f"}, "securityContext": {}}}),
     );
