@@ -27,9 +27,10 @@ const TABLE: &[Layer] = &[
     Layer { krate: "informers-store", may_use: &[CORE] },
     Layer { krate: "informers-delta-fifo", may_use: &[CORE] },
     Layer { krate: "informers-pager", may_use: &[CORE] },
-    // These two meet bytes of the API server: the wire crate splits them.
+    // Meets bytes of the API server: the wire crate splits them.
     Layer { krate: "informers-client", may_use: &[CORE, WIRE] },
-    Layer { krate: "informers-kube", may_use: &[CORE, WIRE] },
+    // Over a `kube::Client` it is the client's decoding with another transport, only with the feature `client`.
+    Layer { krate: "informers-kube", may_use: &[CORE, "informers-client"] },
     // Lists through the pager; any sink of core's trait is fed.
     Layer { krate: "informers-reflector", may_use: &[CORE, "informers-pager"] },
     // The pipeline joins reflector, queue and store; any source of core's trait drives it.

@@ -111,7 +111,10 @@ fn config(namespace: &str) -> Config {
     config.with_namespace(namespace)
 }
 
-#[allow(clippy::expect_used, reason = "what Client::over refuses is credentials and names, and there are none")]
+#[allow(
+    clippy::expect_used,
+    reason = "what Client::over refuses is credentials and names, and there are none"
+)]
 fn over(client: kube_client::Client, config: Config) -> Client {
     Client::over(Exchange(client), config).expect("a configuration without credentials is valid")
 }

@@ -1,3 +1,7 @@
-//! `KubeSource` against servers on loopback.
+//! `KubeSource` through its public API: against scripted answers, and against a server on loopback.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-fn main(){}
+
+mod answers;
+mod errors;
+mod informer;
+mod reading;
