@@ -52,6 +52,10 @@
 //! Where this differs from client-go, [`Parity`] switches it back, one by one or all at once.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod backlog;
 mod clock;
 mod delivery;

@@ -67,6 +67,7 @@ mod typed {
         pub fn informer<K>(&self) -> Result<SharedInformer<K>, Error>
         where
             K: kube_core::Resource<DynamicType = (), Scope: StaticScope>
+                + Clone
                 + DeserializeOwned
                 + Send
                 + Sync
@@ -83,6 +84,7 @@ mod typed {
         pub fn informer_with<K>(&self, options: InformerOptions) -> Result<SharedInformer<K>, Error>
         where
             K: kube_core::Resource<DynamicType = (), Scope: StaticScope>
+                + Clone
                 + DeserializeOwned
                 + Send
                 + Sync

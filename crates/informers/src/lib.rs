@@ -21,6 +21,7 @@
 
 mod factory;
 pub mod guide;
+mod parity;
 pub mod prelude;
 
 pub use factory::Factory;
@@ -35,3 +36,4 @@ pub use informers_reflector as reflector;
 pub use informers_shared as shared;
 pub use informers_store as store;
 pub use informers_workqueue as workqueue;
+pub use parity::Parity;
