@@ -48,6 +48,7 @@ mod fault;
 mod faulty;
 mod http;
 mod json_path;
+mod protobuf;
 mod recorder;
 mod request_log;
 mod scripted;

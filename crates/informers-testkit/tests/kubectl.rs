@@ -257,3 +257,46 @@ async fn get_watches() {
     server.delete(&config_maps(), Some("default"), "a").unwrap();
     assert_eq!(next().await, "DELETED a 0");
 }
+
+#[tokio::test]
+async fn objects_are_created_by_arguments() {
+    let kubectl = kubectl!();
+    for arguments in [
+        &["create", "namespace", "shop"][..],
+        &["create", "configmap", "c", "--from-literal=k=v"],
+        &["create", "secret", "generic", "s", "--from-literal=k=v"],
+        &["create", "serviceaccount", "robot"],
+        &["create", "deployment", "web", "--image=web:1", "--replicas=0", "--port=80"],
+        &["create", "service", "clusterip", "web", "--tcp=80:8080"],
+        &["create", "job", "once", "--image=job:1", "--", "run", "it"],
+        &["create", "cronjob", "often", "--image=job:1", "--schedule=* * * * *"],
+        &["create", "role", "reader", "--verb=get,list", "--resource=pods"],
+        &["create", "rolebinding", "readers", "--role=reader", "--user=me"],
+        &["create", "clusterrole", "all", "--verb=*", "--resource=pods"],
+        &["create", "quota", "few", "--hard=pods=3"],
+        &["create", "pdb", "half", "--selector=app=web", "--min-available=50%"],
+        &["create", "priorityclass", "high", "--value=1000"],
+        &["expose", "deployment", "web", "--name=web2", "--port=80"],
+        &["run", "alone", "--image=web:1"],
+    ] {
+        kubectl.run(arguments).await;
+    }
+    let shown = async |what: &[&str]| -> Value {
+        let arguments: Vec<_> = ["get", "-o", "json"].iter().chain(what).copied().collect();
+        serde_json::from_str(&kubectl.run(&arguments).await).unwrap()
+    };
+    assert_eq!(shown(&["configmap", "c"]).await["data"], json!({"k": "v"}));
+    assert_eq!(shown(&["secret", "s"]).await["data"], json!({"k": "dg=="}));
+    let deployment = shown(&["deployment", "web"]).await;
+    assert_eq!(deployment["spec"]["replicas"], 0);
+    let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!((&container["name"], &container["image"]), (&json!("web"), &json!("web:1")));
+    assert_eq!(container["ports"], json!([{"containerPort": 80}]));
+    let ports = &shown(&["service", "web"]).await["spec"]["ports"];
+    assert_eq!(ports[0], json!({"name": "80-8080", "protocol": "TCP", "port": 80, "targetPort": 8080}));
+    let job = shown(&["job", "once"]).await;
+    assert_eq!(job["spec"]["template"]["spec"]["containers"][0]["command"], json!(["run", "it"]));
+    assert_eq!(shown(&["pdb", "half"]).await["spec"]["minAvailable"], "50%");
+    assert_eq!(shown(&["quota", "few"]).await["spec"]["hard"], json!({"pods": "3"}));
+    assert_eq!(shown(&["role", "reader"]).await["rules"][0]["verbs"], json!(["get", "list"]));
+}

@@ -14,6 +14,7 @@ use super::path::ResourcePath;
 use super::respond::{json_response, to_bytes};
 use super::{Body, Exchange};
 use crate::Status;
+use crate::protobuf;
 use crate::request_log::Verb;
 use crate::store::{Apply, DeleteOptions, Deleted, Page, Patch, ResourceDef, Target, WriteOptions};
 
@@ -136,11 +137,15 @@ impl Exchange {
     }
 
     async fn read_object(&self, def: &ResourceDef, body: Incoming) -> Result<Value, Status> {
-        if !matches!(self.content_type(), "" | "application/json") {
+        let protobuf = self.content_type() == protobuf::CONTENT_TYPE;
+        if !protobuf && !matches!(self.content_type(), "" | "application/json") {
             let problem = "the body of the request was in an unknown format - accepted media types include: application/json";
             return Err(Status::new(415, problem));
         }
         let bytes = read_body(body).await?;
+        if protobuf {
+            return protobuf::to_json(&bytes);
+        }
         serde_json::from_slice(&bytes).map_err(|error| {
             let problem = format!(
                 "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse \
@@ -156,6 +161,8 @@ impl Exchange {
         let bytes = read_body(body).await?;
         let value: Value = if bytes.is_empty() {
             Value::Null
+        } else if self.content_type() == protobuf::CONTENT_TYPE {
+            protobuf::to_json(&bytes)?
         } else {
             serde_json::from_slice(&bytes)
                 .map_err(|error| Status::new(400, format!("cannot read the DeleteOptions: {error}")))?

@@ -80,7 +80,14 @@ pub(crate) struct Lines {
 
 impl Lines {
     pub(crate) async fn open(server: &ApiServer, protocol: Protocol, path: &str) -> Self {
-        let response = send(server, protocol, request(server, Method::GET, path, "")).await.unwrap();
+        Self::open_as(server, protocol, path, "*/*").await
+    }
+
+    /// A watch in a form of the client's choice.
+    pub(crate) async fn open_as(server: &ApiServer, protocol: Protocol, path: &str, accept: &str) -> Self {
+        let mut request = request(server, Method::GET, path, "");
+        request.headers_mut().insert("accept", accept.parse().unwrap());
+        let response = send(server, protocol, request).await.unwrap();
         assert_eq!(response.status(), 200);
         Self { body: response.into_body(), buffer: Vec::new() }
     }
