@@ -151,7 +151,7 @@ fn describe<T: 'static>(resource: &Resource<T>, scope: &Scope) -> String {
     }
 }
 
-/// May this stand between two slashes of a path?
+/// May this stand between two slashes of a path, so that the path ends neither sooner nor later?
 pub(crate) fn is_segment(name: &str) -> bool {
-    !matches!(name, "" | "." | "..") && !name.contains(['/', '%'])
+    !matches!(name, "" | "." | "..") && !name.contains(['/', '%', '?', '#'])
 }

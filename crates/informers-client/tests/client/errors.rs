@@ -185,8 +185,12 @@ async fn a_server_that_does_not_answer_times_out() {
 #[tokio::test]
 async fn a_namespace_that_would_leave_its_place_in_the_path_is_refused() {
     let client = Client::new(Config::for_url("http://127.0.0.1:1").unwrap()).unwrap();
-    for name in ["a/b", "..", "%2e"] {
+    for name in ["a/b", "..", "%2e", "a?b", "a#b"] {
         let error = client.list_watch(&widgets(), &Scope::namespace(name)).map(drop).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Configuration, "{name}");
+        // Up to a `?` the path would be that of the namespace, which would be deleted.
+        let delete = client.api(&widgets(), Some(name));
+        let error = delete.delete("w", &informers_client::DeleteOptions::new()).await.unwrap_err();
+        assert!(matches!(error, ClientError::InvalidRequest { .. }), "{name}: {error:?}");
     }
 }
