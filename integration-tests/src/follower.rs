@@ -38,12 +38,21 @@ pub struct History {
     pub log: Vec<String>,
     /// Events that do not follow from the ones before.
     pub violations: Vec<String>,
+    /// The newest version that was told of each object, also of one that is gone.
+    newest: BTreeMap<String, u64>,
 }
 
 impl History {
     /// Takes one event.
     pub fn hear<T>(&mut self, event: &Event<T>) {
         let (key, version) = (event.key().to_string(), event.entry().version().to_string());
+        if let Some(number) = event.entry().version().as_number() {
+            let newest = self.newest.entry(key.clone()).or_default();
+            if number < *newest && !matches!(event, Event::Deleted { .. }) {
+                self.violations.push(format!("{event:?}: {newest} was told before"));
+            }
+            *newest = number.max(*newest);
+        }
         let problem = match event {
             Event::Added { .. } => self.told.insert(key, version).map(|old| format!("{old} was there")),
             Event::Updated { old, .. } => {

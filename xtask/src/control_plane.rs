@@ -63,11 +63,13 @@ pub(crate) fn print_path(workspace: &Workspace) -> Result<()> {
 }
 
 /// Starts a control plane in the foreground.
-pub(crate) fn start(workspace: &Workspace) -> Result<()> {
-    let folder = build(workspace, BASIC)?;
+pub(crate) fn start(workspace: &Workspace, programs: &[&str]) -> Result<()> {
+    let folder = build(workspace, programs)?;
+    let full: &[&str] = if programs == FULL { &["--", "--full"] } else { &[] };
     process::replace(
         process::cargo(&workspace.root)
             .args(["run", "--quiet", "--package", "integration-tests", "--bin", "control-plane"])
+            .args(full)
             .env("INFORMERS_CONTROL_PLANE_BIN", folder),
     )
 }

@@ -60,6 +60,18 @@ impl ClusterTests {
         self.by_provider.get(provider).map_or(0, Provider::skipped)
     }
 
+    /// A line for each skipped test of one provider, sorted.
+    pub(crate) fn skips_on(&self, provider: &str) -> String {
+        let Some(provider) = self.by_provider.get(provider) else { return String::new() };
+        let mut lines: Vec<_> = provider
+            .skipped
+            .iter()
+            .flat_map(|(reason, tests)| tests.iter().map(move |test| format!("{test}: {reason}\n")))
+            .collect();
+        lines.sort();
+        lines.concat()
+    }
+
     /// A line for each provider, and one for each reason to skip.
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
@@ -113,6 +125,8 @@ mod tests {
         assert_eq!(tests.skipped(), 3);
         assert_eq!(tests.skipped_on("embedded"), 2);
         assert_eq!(tests.skipped_on("control-plane"), 0);
+        assert_eq!(tests.skips_on("embedded"), "jobs: cannot do schedules\npods: cannot do schedules\n");
+        assert_eq!(tests.skips_on("control-plane"), "");
         assert_eq!(
             tests.lines(),
             [

@@ -29,7 +29,7 @@ cargo xtask TASK
         unit, doc and integration tests. --control-plane (implied by CI=true) runs the
         integration tests on a real etcd and kube-apiserver too, built from Go modules;
         --kubeconfig on the cluster of that file; --accept-vectors writes the counts of
-        replayed vectors instead of comparing them
+        replayed vectors, and what the embedded server leaves out, instead of comparing them
   lint  fmt, clippy and docs with warnings as errors, then layers and tidy
   layers
         compares the dependencies between our crates, and what each drags in, with the table
@@ -42,13 +42,15 @@ cargo xtask TASK
         where the binaries are; fails when they are not built
   control-plane build [--full]
         builds etcd and kube-apiserver; --full also controller-manager, scheduler and kwok
-  control-plane start
-        builds if needed, starts etcd and kube-apiserver, prints the kubeconfig, runs until Ctrl-C
+  control-plane start [--full]
+        builds if needed, starts etcd and kube-apiserver, prints the kubeconfig, runs until Ctrl-C;
+        --full with controllers and simulated nodes, on which pods run
   control-plane update VERSION [ETCD_VERSION]
         rewrites go.mod and go.sum for another Kubernetes version, such as v1.37.2
 
 Environment: INFORMERS_CONTROL_PLANE_DIR (cache folder of the binaries), INFORMERS_SHARED (folder
-of the shared vectors and scenarios, default ../shared), CI=true (nothing may be left out).
+of the shared vectors and scenarios, default ../shared), KUBEBUILDER_ASSETS (etcd and kube-apiserver
+of envtest, used without --control-plane), CI=true (nothing may be left out).
 ";
 
 fn main() -> ExitCode {
@@ -84,7 +86,8 @@ fn dispatch(arguments: &[String]) -> Result<()> {
         ("control-plane", ["build", "--full"]) => {
             control_plane::build(&workspace, control_plane::FULL).map(drop)
         }
-        ("control-plane", ["start"]) => control_plane::start(&workspace),
+        ("control-plane", ["start"]) => control_plane::start(&workspace, control_plane::BASIC),
+        ("control-plane", ["start", "--full"]) => control_plane::start(&workspace, control_plane::FULL),
         ("control-plane", ["update", version]) => go_modules::update(&workspace, version, "latest"),
         ("control-plane", ["update", version, etcd]) => go_modules::update(&workspace, version, etcd),
         _ => bail!("unknown task `{}`; `cargo xtask help` lists them", arguments.join(" ")),

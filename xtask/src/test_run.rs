@@ -15,6 +15,12 @@ use crate::{control_plane, process, vectors};
 /// The file, in the target folder, that keeps the closing line of the last run.
 const CLOSING_LINE: &str = "test-summary.txt";
 
+/// The tests that are left out on the embedded server, each with the reason.
+const SKIPS: &str = "integration-tests/skipped-on-embedded.txt";
+
+/// The folder with the programs of envtest, which stand in for those built here.
+const ASSETS: &str = "KUBEBUILDER_ASSETS";
+
 /// What was asked for on the command line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
@@ -52,11 +58,12 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let shared = shared_folder(workspace, strict)?;
     let binaries = match options.control_plane || strict {
         true => Some(
-            control_plane::build(workspace, control_plane::BASIC)
+            control_plane::build(workspace, control_plane::FULL)
                 .context("the real control plane was asked for (--control-plane or CI=true)")?,
         ),
         false => None,
     };
+    let assets = std::env::var_os(ASSETS).map(PathBuf::from).filter(|_| binaries.is_none());
     let kubeconfig = match &options.kubeconfig {
         Some(file) => Some(
             file.canonicalize()
@@ -84,7 +91,9 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     set_or_remove(&mut command, "INFORMERS_SHARED", shared.as_deref());
     set_or_remove(&mut command, "INFORMERS_CONTROL_PLANE_BIN", binaries.as_deref());
     set_or_remove(&mut command, "INFORMERS_TEST_KUBECONFIG", kubeconfig.as_deref());
-    command.env("INFORMERS_TEST_CONTROL_PLANE", if binaries.is_some() { "required" } else { "off" });
+    set_or_remove(&mut command, ASSETS, assets.as_deref());
+    let any_control_plane = binaries.is_some() || assets.is_some();
+    command.env("INFORMERS_TEST_CONTROL_PLANE", if any_control_plane { "required" } else { "off" });
     let (status, totals) = stream(&mut command, &mut std::io::stdout())?;
 
     println!();
@@ -96,8 +105,11 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     if binaries.is_some() && clusters.skipped_on("control-plane") > 0 {
         problems.push("tests were skipped on the real control plane, where none may be".into());
     }
+    if options.packages.is_empty() || options.packages.iter().any(|package| package == "integration-tests") {
+        problems.extend(check_skips(workspace, options, &clusters)?);
+    }
     problems.extend(check_vectors(workspace, options, shared.as_deref(), &reports)?);
-    if binaries.is_none() {
+    if !any_control_plane {
         println!(
             "left out: the real API server; `cargo xtask test --control-plane` builds one (needs Go) and runs on it"
         );
@@ -174,6 +186,25 @@ fn judge(status: ExitStatus, totals: Totals) -> Vec<String> {
         problems.push("no test passed".into());
     }
     problems
+}
+
+/// Compares what the embedded server cannot do with what is known.
+fn check_skips(workspace: &Workspace, options: &Options, clusters: &ClusterTests) -> Result<Vec<String>> {
+    let file = workspace.root.join(SKIPS);
+    let found = clusters.skips_on("embedded");
+    if options.accept_vectors {
+        std::fs::write(&file, found).with_context(|| format!("writing {SKIPS}"))?;
+        println!("written: {SKIPS}");
+        return Ok(Vec::new());
+    }
+    let known = std::fs::read_to_string(&file).with_context(|| format!("reading {SKIPS}"))?;
+    Ok(match known == found {
+        true => Vec::new(),
+        false => vec![format!(
+            "{SKIPS} says that the embedded server leaves out\n{known}but it left out\n{found}(after a wanted \
+             change: cargo xtask test --accept-vectors)"
+        )],
+    })
 }
 
 fn check_vectors(

@@ -12,6 +12,9 @@ async fn main() -> anyhow::Result<()> {
         .context("INFORMERS_CONTROL_PLANE_BIN is not set; run `cargo xtask control-plane start`")?;
     let mut terminate = signal(SignalKind::terminate())?;
     let control_plane = ControlPlane::start(binaries.as_ref()).await?;
+    if std::env::args().any(|argument| argument == "--full") {
+        control_plane.start_controllers().await?;
+    }
     println!("export KUBECONFIG={}", control_plane.kubeconfig().display());
     println!("Ctrl-C stops it and removes its folder");
     tokio::select! {

@@ -51,7 +51,9 @@ impl Reconciler {
             return Ok(());
         }
         let api = self.client.api(&informers::kube::resource::<ConfigMap>(), key.namespace());
-        let report = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"ready": ready}});
+        let report = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": key.name()}, "data": {"ready": ready},
+        });
         api.patch(key.name(), &Patch::apply("informers-suite", &report)?.forced()).await.map(drop)
     }
 }
