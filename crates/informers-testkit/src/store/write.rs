@@ -190,7 +190,7 @@ impl Store {
         let name = text(metadata, "name").to_owned();
         self.check_name_in_url(target, &name)?;
         let uid = text(metadata, "uid").to_owned();
-        if uid != old.uid() {
+        if !uid.is_empty() && uid != old.uid() {
             let problem = format!("Invalid value: {uid:?}: field is immutable");
             return Err(def.invalid(&name, "metadata.uid", "FieldValueInvalid", &problem));
         }

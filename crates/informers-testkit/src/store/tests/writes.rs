@@ -216,6 +216,8 @@ fn patches_of_both_kinds() {
             "{content_type}"
         );
     }
+    let without = harness.patch("configmaps", "a", json!({"metadata": {"uid": null}})).unwrap();
+    assert_eq!(without.uid(), patched.uid(), "an object's uid cannot be taken from it");
     let (code, text) = message(harness.patch("configmaps", "a", json!({"metadata": {"uid": "1"}})));
     assert_eq!(
         (code, text.as_str()),
