@@ -61,12 +61,20 @@ impl Envelope {
                     }
                     self.kind = kind;
                 }
+                // Of a field that comes again the last value counts, as with encoding/json; none piles up.
+                self.fields.retain(|(name, _)| *name != field);
                 self.fields.push((field, raw));
                 Ok(())
             }
             RawValue::TooLarge { size, .. } => Err(Error::EnvelopeTooLarge { field, size }),
             RawValue::Skipped => Ok(()),
         }
+    }
+
+    /// How many fields are held.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> usize {
+        self.fields.len()
     }
 
     /// Judges the whole when its closing brace was read.
@@ -89,9 +97,8 @@ impl Envelope {
         })
     }
 
-    /// The last value of a field, as encoding/json takes it.
     fn field<T: serde::de::DeserializeOwned>(&self, field: &'static str) -> Result<Option<T>, Error> {
-        let raw = self.fields.iter().rev().find(|(name, _)| *name == field);
+        let raw = self.fields.iter().find(|(name, _)| *name == field);
         raw.map_or(Ok(None), |(_, raw)| read(field, raw))
     }
 

@@ -39,6 +39,19 @@ fn error(body: &str) -> Error {
 }
 
 #[test]
+fn of_a_field_that_is_repeated_only_the_last_value_is_held() {
+    let mut splitter = ListSplitter::new();
+    splitter.push(Bytes::from_static(br#"{"kind":"PodList""#));
+    for version in 0..1000 {
+        splitter.push(Bytes::from(format!(r#","metadata":{{"resourceVersion":"{version}"}}"#)));
+        assert_eq!(splitter.next_item().unwrap(), None);
+        assert!(splitter.envelope.held() <= 2, "kind and metadata");
+    }
+    splitter.push(Bytes::from_static(b"}"));
+    assert_eq!(splitter.finish().unwrap().resource_version, "999");
+}
+
+#[test]
 fn every_layout_of_a_list() {
     let expected = ListTrailer {
         kind: "PodList".to_owned(),
