@@ -144,8 +144,8 @@ impl Status {
     /// Reads the body of an HTTP answer that is no success; never fails.
     ///
     /// A JSON `Status` of any layout is taken as it is; its code, if missing, is the HTTP code. Any other body (HTML
-    /// of a proxy, plain text, JSON of another kind) is wrapped: reason by HTTP code, message from its text, cut at
-    /// [`Status::MAX_BODY_IN_MESSAGE`]. Bodies of types that are neither text nor JSON are not quoted. A 409 is
+    /// of a proxy, plain text, JSON of another kind) is wrapped: reason by HTTP code, message from its text, made one
+    /// line and cut at [`Status::MAX_BODY_IN_MESSAGE`]. Bodies of types that are neither text nor JSON are not quoted. A 409 is
     /// wrapped as `Conflict`; after a create it means `AlreadyExists`.
     ///
     /// ```
@@ -361,12 +361,14 @@ fn reason_for_code(code: u16) -> &'static str {
     }
 }
 
+/// The beginning of a body as one line: it goes into messages and logs.
 fn bounded_text(body: &[u8]) -> String {
     let cut = body.get(..Status::MAX_BODY_IN_MESSAGE).unwrap_or(body);
     // The cut may fall into a character; lossy decoding puts one replacement there, which is dropped again.
     let text = String::from_utf8_lossy(cut);
     let text = if cut.len() < body.len() { text.trim_end_matches('\u{FFFD}') } else { &*text };
-    text.trim().to_owned()
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join(" ")
 }
 
 fn null_is_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(

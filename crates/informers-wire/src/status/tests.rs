@@ -47,6 +47,13 @@ fn a15_plain_text_and_html_are_wrapped() {
 }
 
 #[test]
+fn a15_a_page_of_html_makes_a_message_of_one_line() {
+    let page = b"<html>\r\n<body>\n\t<h1>502  Bad\x1b[2J Gateway</h1>\n</body></html>\n";
+    let status = Status::from_body(502, Some("text/html"), page);
+    assert_eq!(status.message, "<html> <body> <h1>502 Bad [2J Gateway</h1> </body></html>");
+}
+
+#[test]
 fn a_body_that_cannot_be_read_is_not_quoted() {
     for (content_type, body) in [
         (Some("application/vnd.kubernetes.protobuf"), &b"k8s\0\x0a"[..]),
