@@ -11,7 +11,7 @@ use super::stream::unknown_event;
 use super::waits::{Waited, resyncing, sink_ready};
 use super::{Observer, Reflector, Step, Stop, now};
 use crate::Phase;
-use crate::machine::{EventKind, Memory, Opening, Watching};
+use crate::machine::{EventKind, Memory, Next, Opening, Watching};
 
 impl<T: Send + Sync + 'static> Reflector<T> {
     pub(super) async fn open(&mut self, opening: Opening, cancel: &CancellationToken) -> Step {
@@ -75,14 +75,19 @@ impl<T: Send + Sync + 'static> Reflector<T> {
                     break 'watch Some(error);
                 }
             }
+            // That a denial has ended is known with the first event, not when the watch ends.
+            observer.tell(memory);
             observer.activity(memory);
         };
         observer.activity(memory);
         observer.watch_ended(watching.events(), watching.began());
-        Ok(match error {
-            None => watching.ended(memory, now()),
-            Some(error) => watching.failed(memory, error, now()),
-        })
+        let Some(error) = error else { return Ok(watching.ended(memory, now())) };
+        let next = watching.failed(memory, error.clone(), now());
+        if let Next::Open(_) = next {
+            // Until the next one is there nothing is watched, and that may take as long as its time limit.
+            observer.enter(Phase::Waiting { reason: error, until: now() });
+        }
+        Ok(next)
     }
 }
 

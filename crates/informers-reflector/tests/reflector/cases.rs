@@ -210,6 +210,25 @@ async fn a08_every_failure_is_followed_by_another_attempt() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a08_a_lost_watch_is_not_called_watching_while_the_next_does_not_open() {
+    let run = Run::paged([
+        list(10, [("a", 10)]),
+        watch([modified("a", 11), Frame::Sleep(5000), fails(ErrorKind::ConnectionLost)]),
+        Answer::Hang,
+        watch([modified("a", 12), Frame::Hole]),
+    ]);
+    run.until(2).await;
+    assert!(run.status().phase.is_watching());
+    run.until(3).await;
+    let phase = run.status().phase;
+    assert_eq!(phase.reason().map(informers_core::Error::kind), Some(ErrorKind::ConnectionLost), "{phase:?}");
+    run.until(4).await;
+    assert!(run.status().phase.is_watching());
+    assert_eq!(run.told().len(), 1, "of the watch that did not open, not of the one that was lost");
+    run.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a08_the_same_for_streaming_lists() {
     for (kind, instead) in [
         (ErrorKind::ConnectionRefused, false),

@@ -1,5 +1,6 @@
 //! 403 and 404: states of their own.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use informers_core::ErrorKind;
@@ -52,6 +53,59 @@ async fn a12_a_permission_that_is_revoked_and_given_again() {
     assert_eq!(run.told().len(), 2, "each time that it was revoked");
     assert_eq!(run.sink.contents(), ["a@13"]);
     run.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a12_the_log_says_at_once_that_the_permission_is_there() {
+    let log = Log::default();
+    let _guard = tracing::subscriber::set_default(log.clone());
+    let mut answers = vec![list(10, [("a", 1)])];
+    answers.extend(forbidden(1));
+    answers.push(watch([modified("a", 11), Frame::Hole]));
+    let run = Run::paged(answers);
+    run.until(2).await;
+    assert!(!log.has("the permission to watch is there"));
+    run.until(3).await;
+    assert!(run.status().phase.is_watching());
+    assert!(log.has("the permission to watch is there"), "{log:?}");
+    run.stop().await;
+}
+
+/// Keeps the messages of the log.
+#[derive(Clone, Debug, Default)]
+struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Log {
+    fn has(&self, message: &str) -> bool {
+        self.0.lock().unwrap().iter().any(|said| said == message)
+    }
+}
+
+impl tracing::field::Visit for Log {
+    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+        if field.name() == "message" {
+            self.0.lock().unwrap().push(format!("{value:?}"));
+        }
+    }
+}
+
+impl tracing::Subscriber for Log {
+    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        event.record(&mut self.clone());
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
 }
 
 #[tokio::test(start_paused = true)]
