@@ -7,6 +7,8 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry as Slot;
 use informers_core::{Event, ObjectKey};
 
+use super::is_initial;
+
 /// Keys in the order of their first waiting event, each with one or two events.
 ///
 /// Two only where an object was deleted and another took its name: the deletion, then the addition.
@@ -28,22 +30,21 @@ struct Pending<T> {
     second: Option<Event<T>>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Pushed {
-    /// The event waits, alone or merged.
-    Kept,
-    /// It cancelled out with an initial addition, which the handler will never see.
-    CancelledInitial,
-}
-
 /// The outcome of merging a later event into a waiting one.
 enum Merged<T> {
     One(Event<T>),
     Two(Event<T>, Event<T>),
-    /// Nothing is left; says whether the addition that vanished was an initial one.
-    Nothing {
-        initial: bool,
-    },
+    Nothing,
+}
+
+impl<T> Merged<T> {
+    fn initial(&self) -> usize {
+        match self {
+            Self::One(event) => usize::from(is_initial(event)),
+            Self::Two(first, second) => usize::from(is_initial(first)) + usize::from(is_initial(second)),
+            Self::Nothing => 0,
+        }
+    }
 }
 
 impl<T> Coalesced<T> {
@@ -51,14 +52,15 @@ impl<T> Coalesced<T> {
         Self { pending: HashMap::new(), order: VecDeque::new(), next_turn: 0, doubled: 0 }
     }
 
-    pub(crate) fn push(&mut self, event: Event<T>, now: Instant) -> Pushed {
+    /// Gives how many initial additions went into others or cancelled out: the handler will never see them.
+    pub(crate) fn push(&mut self, event: Event<T>, now: Instant) -> usize {
         match self.pending.entry(event.key().clone()) {
             Slot::Vacant(slot) => {
                 let turn = self.next_turn;
                 self.next_turn += 1;
                 self.order.push_back((slot.key().clone(), turn));
                 slot.insert(Pending { turn, since: now, first: event, second: None });
-                Pushed::Kept
+                0
             }
             Slot::Occupied(slot) => {
                 let (key, Pending { turn, since, first, second }) = slot.remove_entry();
@@ -66,31 +68,28 @@ impl<T> Coalesced<T> {
                     Some(second) => (Some(first), second),
                     None => (None, first),
                 };
-                let (first, second, pushed) = match (before, merge(last, event)) {
-                    (None, Merged::One(event)) => (event, None, Pushed::Kept),
+                let initial = usize::from(is_initial(&last)) + usize::from(is_initial(&event));
+                let merged = merge(last, event);
+                let vanished = initial - merged.initial();
+                let (first, second) = match (before, merged) {
+                    (None, Merged::One(event)) => (event, None),
                     (None, Merged::Two(first, second)) => {
                         self.doubled += 1;
-                        (first, Some(second), Pushed::Kept)
+                        (first, Some(second))
                     }
-                    (Some(before), Merged::One(event)) => (before, Some(event), Pushed::Kept),
                     // `last` is an addition here, since only deletions split in two.
-                    (Some(before), Merged::Two(_, event)) => (before, Some(event), Pushed::Kept),
-                    (before, Merged::Nothing { initial }) => {
-                        let pushed = if initial { Pushed::CancelledInitial } else { Pushed::Kept };
-                        match before {
-                            Some(before) => {
-                                self.doubled -= 1;
-                                (before, None, pushed)
-                            }
-                            None => {
-                                self.drop_dead_turns();
-                                return pushed;
-                            }
-                        }
+                    (Some(before), Merged::One(event) | Merged::Two(_, event)) => (before, Some(event)),
+                    (Some(before), Merged::Nothing) => {
+                        self.doubled -= 1;
+                        (before, None)
+                    }
+                    (None, Merged::Nothing) => {
+                        self.drop_dead_turns();
+                        return vanished;
                     }
                 };
                 self.pending.insert(key, Pending { turn, since, first, second });
-                pushed
+                vanished
             }
         }
     }
@@ -145,7 +144,7 @@ fn merge<T>(waiting: Event<T>, later: Event<T>) -> Merged<T> {
         (Event::Added { initial, .. }, Event::Updated { new, .. }) => {
             Merged::One(Event::Added { object: new, initial })
         }
-        (Event::Added { initial, .. }, Event::Deleted { .. }) => Merged::Nothing { initial },
+        (Event::Added { .. }, Event::Deleted { .. }) => Merged::Nothing,
         (Event::Updated { old, .. }, Event::Updated { new, .. }) => Merged::One(Event::Updated { old, new }),
         (Event::Updated { .. }, deleted @ Event::Deleted { .. }) => Merged::One(deleted),
         (deleted @ Event::Deleted { .. }, added @ Event::Added { .. }) => Merged::Two(deleted, added),

@@ -53,11 +53,7 @@ impl<T> Backlog<T> {
         self.initial_pending += usize::from(is_initial(&event));
         match &mut self.events {
             Events::InOrder(events) => events.push_back((now, event)),
-            Events::Coalesced(events) => {
-                if events.push(event, now) == coalesced::Pushed::CancelledInitial {
-                    self.initial_pending -= 1;
-                }
-            }
+            Events::Coalesced(events) => self.initial_pending -= events.push(event, now),
         }
     }
 
@@ -99,13 +95,14 @@ impl<T> Backlog<T> {
         }
     }
 
-    /// Drops everything that waits.
-    pub(crate) fn clear(&mut self) {
-        match &mut self.events {
-            Events::Coalesced(events) => *events = Coalesced::new(),
-            Events::InOrder(events) => *events = VecDeque::new(),
-        }
+    /// Takes out everything that waits, to be dropped.
+    pub(crate) fn clear(&mut self) -> impl Sized + use<T> {
+        let empty = match &self.events {
+            Events::Coalesced(_) => Events::Coalesced(Coalesced::new()),
+            Events::InOrder(_) => Events::InOrder(VecDeque::new()),
+        };
         self.initial_pending = 0;
+        std::mem::replace(&mut self.events, empty)
     }
 }
 

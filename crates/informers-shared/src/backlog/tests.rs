@@ -166,3 +166,18 @@ proptest! {
         prop_assert_eq!(told, present);
     }
 }
+
+#[test]
+fn an_initial_addition_that_comes_twice_is_waited_for_once() {
+    for policy in [BacklogPolicy::Coalesced, BacklogPolicy::InOrder] {
+        let mut backlog = Backlog::new(policy);
+        backlog.push(added("a", 1, true), Instant::now());
+        backlog.push(added("a", 2, true), Instant::now());
+        backlog.complete_initial();
+        while let Some(event) = backlog.pop() {
+            assert!(!backlog.is_synced() && is_initial(&event), "{policy:?}");
+            backlog.returned_from_initial();
+        }
+        assert!(backlog.is_synced(), "{policy:?}");
+    }
+}
