@@ -94,7 +94,13 @@ impl<T: Send + Sync + 'static> Processor<T> {
                 }
                 Delta::Sync(entry) => pending.push(Pending::Upsert { entry, shown_again: true }),
                 Delta::Deleted(deleted) => pending.push(Pending::Delete(deleted)),
-                Delta::Undecodable(object) => self.undecodable.add(*object),
+                Delta::Undecodable(object) => {
+                    // A good state that came before it must not clear it when it is written.
+                    if pending.iter().any(|before: &Pending<T>| Some(before.key()) == object.key()) {
+                        self.write(std::mem::take(&mut pending), initial, &mut outcome.events);
+                    }
+                    self.undecodable.add(*object);
+                }
                 Delta::ReplacedAll(list) => {
                     self.write(std::mem::take(&mut pending), initial, &mut outcome.events);
                     self.replace(*list, &mut outcome.events);
@@ -231,6 +237,13 @@ impl<T: Send + Sync + 'static> Processor<T> {
 }
 
 impl<T> Pending<T> {
+    fn key(&self) -> &ObjectKey {
+        match self {
+            Self::Upsert { entry, .. } => entry.key(),
+            Self::Delete(deleted) => &deleted.key,
+        }
+    }
+
     fn write(&self) -> Write<T> {
         match self {
             Self::Upsert { entry, .. } => Write::Insert(entry.clone()),

@@ -317,3 +317,13 @@ fn the_version_does_not_go_back_but_in_client_go() {
         assert_eq!(processor.writer().reader().version(), version.into());
     }
 }
+
+#[test]
+fn a_good_state_does_not_hide_the_undecodable_one_that_follows_it_in_a_batch() {
+    let mut bench = Bench::new();
+    let bad = || Delta::Undecodable(Box::new(undecodable(Some("a/x"), DecodeErrorKind::Malformed)));
+    assert_eq!(bench.told([Delta::Added(entry("a/x", "u", 1)), bad()]), ["Added(a/x@1)"]);
+    assert_eq!(bench.undecodable.len(), 1, "the copy is stale");
+    assert_eq!(bench.told([bad(), Delta::Updated(entry("a/x", "u", 3))]), ["Updated(a/x@1 -> 3)"]);
+    assert_eq!(bench.undecodable.len(), 0, "it is repaired");
+}
