@@ -19,6 +19,12 @@ pub enum Error {
         /// The informer's name.
         informer: String,
     },
+    /// A handler was removed before it had returned from its initial objects.
+    #[error("a handler of informer {informer} was removed before it was synced")]
+    HandlerRemoved {
+        /// The informer's name.
+        informer: String,
+    },
     /// A deadline passed before the initial contents were there.
     #[error("informer {informer} has not synced within {limit:?}: {doing}")]
     NotSynced {
@@ -62,6 +68,27 @@ pub enum Error {
     NoRuntime {
         /// The informer's name.
         informer: String,
+    },
+    /// There is no part of the resource to read.
+    #[error(
+        "informer {informer} has nothing to read; give it a scope, or leave namespaces unset for all of them"
+    )]
+    NoScope {
+        /// The informer's name.
+        informer: String,
+    },
+    /// Two parts of one view share a namespace. Each list of the one would delete the objects of the other,
+    /// since an object's key tells its namespace and nothing of selectors.
+    #[error(
+        "informer {informer} cannot join {first} and {second}, which share a namespace; make an informer for each"
+    )]
+    OverlappingScopes {
+        /// The informer's name.
+        informer: String,
+        /// One of the two.
+        first: informers_core::Scope,
+        /// The other one.
+        second: informers_core::Scope,
     },
     /// The source cannot serve this collection.
     #[error("the source cannot serve informer {informer}")]

@@ -21,11 +21,7 @@ use crate::sync::SyncState;
 /// What users ask of a pipeline. Commands are carried out between batches, so each of them sees the store
 /// and the handlers in step.
 pub(crate) enum Command<T> {
-    AddHandler {
-        delivery: Arc<Delivery<T>>,
-        runner: Runner<T>,
-        task: Arc<std::sync::OnceLock<tokio::task::Id>>,
-    },
+    AddHandler { delivery: Arc<Delivery<T>>, runner: Runner<T> },
     RemoveHandler(HandlerId),
     Install(PendingIndex<T>),
 }
@@ -81,7 +77,7 @@ impl<T: Send + Sync + 'static> Pipeline<T> {
             }
             tokio::task::consume_budget().await;
         }
-        self.end(&stop_now);
+        self.end(&stop_now).await;
     }
 
     fn process(&mut self, deltas: Vec<Delta<T>>, initial: bool) {
@@ -136,7 +132,7 @@ impl<T: Send + Sync + 'static> Pipeline<T> {
 
     fn obey(&mut self, command: Command<T>) {
         match command {
-            Command::AddHandler { delivery, runner, task } => self.add(delivery, runner, &task),
+            Command::AddHandler { delivery, runner } => self.add(delivery, runner),
             Command::RemoveHandler(id) => {
                 self.handlers.remove(&id);
                 self.calendar.remove(id);
@@ -150,12 +146,7 @@ impl<T: Send + Sync + 'static> Pipeline<T> {
     }
 
     /// A handler that comes late is first shown what is there.
-    fn add(
-        &mut self,
-        delivery: Arc<Delivery<T>>,
-        runner: Runner<T>,
-        task: &std::sync::OnceLock<tokio::task::Id>,
-    ) {
+    fn add(&mut self, delivery: Arc<Delivery<T>>, runner: Runner<T>) {
         let now = clock::now();
         let present = self.processor.writer().reader().list();
         delivery.deliver(present.into_iter().map(|object| Event::Added { object, initial: true }), now);
@@ -170,20 +161,19 @@ impl<T: Send + Sync + 'static> Pipeline<T> {
             Arc::clone(&self.metrics),
             self.panic_blocks_sync,
         );
-        let running = self.runners.spawn(calls);
-        // The cell is new and written here alone.
-        let _ = task.set(running.id());
+        self.runners.spawn(calls);
     }
 
     /// Handlers still get what waits for them, unless the informer was stopped at once.
-    fn end(mut self, stop_now: &CancellationToken) {
+    async fn end(mut self, stop_now: &CancellationToken) {
         self.commands.close();
-        while let Ok(command) = self.commands.try_recv() {
+        // Also waits for a command that is just being sent.
+        while let Some(command) = self.commands.recv().await {
             self.obey(command);
         }
         for delivery in self.handlers.values() {
             if stop_now.is_cancelled() {
-                delivery.remove();
+                delivery.stop();
             } else {
                 delivery.drain();
             }

@@ -14,14 +14,16 @@ use crate::Error;
 pub(crate) enum SyncState {
     Pending,
     Synced,
-    /// It can never come.
+    /// It can never come, since the informer stopped.
     Stopped,
+    /// It can never come, since the handler was removed.
+    Removed,
 }
 
 /// What is waited for, and what to say if it does not come.
 pub(crate) trait Awaited: Send + Sync {
     fn name(&self) -> String;
-    fn is_started(&self) -> bool;
+    fn awaits_start(&self) -> bool;
     /// What is being done instead, and the last failure.
     fn obstacle(&self) -> (String, Option<informers_core::Error>);
 }
@@ -29,7 +31,8 @@ pub(crate) trait Awaited: Send + Sync {
 /// A wait for the initial contents of informers or handlers; `.await` it, with a deadline or without.
 ///
 /// It waits as long as there is hope: a denied permission may be granted yet. It ends with an error if an
-/// informer stops, was never started, or misses the deadline, and then says what stood in the way.
+/// informer stops, was never started, or misses the deadline, and then says what stood in the way. The wait of
+/// a whole factory passes over handlers that are removed meanwhile.
 ///
 /// # Cancel safety
 /// Dropping it has no effect on what is waited for.
@@ -37,6 +40,8 @@ pub(crate) trait Awaited: Send + Sync {
 pub struct SyncWait {
     parts: Vec<Part>,
     limit: Option<Duration>,
+    /// Whether a handler that is removed need not be waited for.
+    passes_over_removed: bool,
 }
 
 struct Part {
@@ -46,14 +51,15 @@ struct Part {
 
 impl SyncWait {
     pub(crate) fn one(state: watch::Receiver<SyncState>, awaited: Arc<dyn Awaited>) -> Self {
-        Self { parts: vec![Part { state, awaited }], limit: None }
+        Self { parts: vec![Part { state, awaited }], limit: None, passes_over_removed: false }
     }
 
     pub(crate) fn all(waits: impl IntoIterator<Item = Self>) -> Self {
-        Self { parts: waits.into_iter().flat_map(|wait| wait.parts).collect(), limit: None }
+        let parts = waits.into_iter().flat_map(|wait| wait.parts).collect();
+        Self { parts, limit: None, passes_over_removed: true }
     }
 
-    /// With a deadline, counted from the first poll.
+    /// With a deadline, counted from the first poll. One beyond what the clock can count is none.
     pub fn within(mut self, limit: Duration) -> Self {
         self.limit = Some(limit);
         self
@@ -62,15 +68,22 @@ impl SyncWait {
     /// Whether it has come already.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.parts.iter().all(|part| *part.state.borrow() == SyncState::Synced)
+        self.parts.iter().all(|part| match *part.state.borrow() {
+            SyncState::Synced => true,
+            SyncState::Removed => self.passes_over_removed,
+            SyncState::Pending | SyncState::Stopped => false,
+        })
     }
 
     async fn wait(self) -> Result<(), Error> {
-        let deadline = self.limit.map(|limit| (tokio::time::Instant::now() + limit, limit));
-        for Part { mut state, awaited } in self.parts {
-            if *state.borrow() == SyncState::Pending && !awaited.is_started() {
+        let deadline =
+            self.limit.and_then(|limit| Some((tokio::time::Instant::now().checked_add(limit)?, limit)));
+        for Part { state, awaited } in &self.parts {
+            if *state.borrow() == SyncState::Pending && awaited.awaits_start() {
                 return Err(Error::NotStarted { informer: awaited.name() });
             }
+        }
+        for Part { mut state, awaited } in self.parts {
             let settled = state.wait_for(|state| *state != SyncState::Pending);
             let settled = match deadline {
                 None => settled.await,
@@ -83,10 +96,14 @@ impl SyncWait {
                 },
             };
             // A sender that is gone belongs to an informer that is gone.
-            if settled.is_ok_and(|state| *state == SyncState::Synced) {
-                continue;
+            match settled.map_or(SyncState::Stopped, |state| *state) {
+                SyncState::Synced => {}
+                SyncState::Removed if self.passes_over_removed => {}
+                SyncState::Removed => return Err(Error::HandlerRemoved { informer: awaited.name() }),
+                SyncState::Pending | SyncState::Stopped => {
+                    return Err(Error::Stopped { informer: awaited.name() });
+                }
             }
-            return Err(Error::Stopped { informer: awaited.name() });
         }
         Ok(())
     }

@@ -16,17 +16,12 @@ use crate::sync::SyncWait;
 pub struct HandlerGuard<T: Send + Sync + 'static> {
     delivery: Arc<Delivery<T>>,
     hold: Arc<Hold<T>>,
-    task: Arc<std::sync::OnceLock<tokio::task::Id>>,
     detached: bool,
 }
 
 impl<T: Send + Sync + 'static> HandlerGuard<T> {
-    pub(crate) fn new(
-        delivery: Arc<Delivery<T>>,
-        hold: Arc<Hold<T>>,
-        task: Arc<std::sync::OnceLock<tokio::task::Id>>,
-    ) -> Self {
-        Self { delivery, hold, task, detached: false }
+    pub(crate) fn new(delivery: Arc<Delivery<T>>, hold: Arc<Hold<T>>) -> Self {
+        Self { delivery, hold, detached: false }
     }
 
     /// The handler's name; where it was added, unless it was given one.
@@ -57,14 +52,14 @@ impl<T: Send + Sync + 'static> HandlerGuard<T> {
 
     /// Removes the handler and waits until its running call has ended. Called from inside that very
     /// handler it does not wait, since it would wait for itself; nor before the informer is started, since
-    /// there is no call.
+    /// there is no call. Two handlers that close each other at the same time would wait for each other; there,
+    /// drop the guards instead.
     ///
     /// # Cancel safety
     /// The handler is removed at the first poll, whether the future is dropped later or not.
     pub async fn close(self) {
         self.remove();
-        let inside = tokio::task::try_id().is_some_and(|id| self.task.get() == Some(&id));
-        if !inside && !self.hold.core().awaits_start() {
+        if !self.delivery.is_inside() && !self.hold.core().awaits_start() {
             self.delivery.finished().await;
         }
     }

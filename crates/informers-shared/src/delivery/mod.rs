@@ -8,8 +8,8 @@ pub use guard::HandlerGuard;
 pub(crate) use runner::Runner;
 pub use subscription::Subscription;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -38,6 +38,8 @@ pub(crate) struct Delivery<T> {
     consumer: AtomicWaker,
     synced: watch::Sender<SyncState>,
     finished: watch::Sender<bool>,
+    /// The task that calls the handler, once it runs.
+    task: OnceLock<tokio::task::Id>,
     panics: AtomicU64,
     delivered: AtomicUsize,
 }
@@ -72,6 +74,7 @@ impl<T> Delivery<T> {
             consumer: AtomicWaker::new(),
             synced: watch::Sender::new(SyncState::Pending),
             finished: watch::Sender::new(false),
+            task: OnceLock::new(),
             panics: AtomicU64::new(0),
             delivered: AtomicUsize::new(0),
         })
@@ -151,13 +154,23 @@ impl<T> Delivery<T> {
         }
     }
 
-    /// From now on no call begins. What waits is dropped.
+    /// The user takes the handler away: from now on no call begins. What waits is dropped.
     pub(crate) fn remove(&self) {
+        self.cut_off(SyncState::Removed);
+    }
+
+    /// The informer stops at once: as after a removal no call begins, and what waits is dropped.
+    pub(crate) fn stop(&self) {
+        self.cut_off(SyncState::Stopped);
+    }
+
+    fn cut_off(&self, why: SyncState) {
         let mut state = self.state.lock();
         state.phase = Phase::Removed;
-        state.backlog.clear();
+        let dropped = state.backlog.clear();
         drop(state);
-        self.end_sync();
+        drop(dropped);
+        self.end_sync(why);
         self.consumer.wake();
     }
 
@@ -176,19 +189,30 @@ impl<T> Delivery<T> {
     }
 
     /// Whoever waits for sync learns that it will not come.
-    fn end_sync(&self) {
+    fn end_sync(&self, why: SyncState) {
         self.synced.send_if_modified(|synced| {
             let pending = *synced == SyncState::Pending;
             if pending {
-                *synced = SyncState::Stopped;
+                *synced = why;
             }
             pending
         });
     }
 
+    /// Notes that calls will be made by the current task.
+    pub(crate) fn begin(&self) {
+        // A delivery is run once.
+        let _ = self.task.set(tokio::task::id());
+    }
+
+    /// Whether this is asked from inside a call.
+    pub(crate) fn is_inside(&self) -> bool {
+        tokio::task::try_id().is_some_and(|id| self.task.get() == Some(&id))
+    }
+
     /// Notes that no call is running and none will begin.
     pub(crate) fn finish(&self) {
-        self.end_sync();
+        self.end_sync(SyncState::Stopped);
         self.finished.send_replace(true);
     }
 

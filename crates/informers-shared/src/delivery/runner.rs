@@ -34,11 +34,15 @@ impl<T: Send + Sync + 'static> Runner<T> {
         metrics: Arc<dyn Metrics>,
         panic_blocks_sync: bool,
     ) {
-        let mut call = match self {
+        let call = match self {
             Self::Subscriber => return,
             Self::Blocking(handler) => Call::Blocking(handler),
             Self::Async(handler) => Call::Async(handler),
         };
+        delivery.begin();
+        // Dropped after the handler: whoever waits for the end may count on what that owns being gone.
+        let _finish = Finish(Arc::clone(&delivery));
+        let mut call = call;
         let mut shaken = false;
         while let Some(event) = poll_fn(|cx| delivery.poll_next(cx)).await {
             if std::mem::take(&mut shaken) {
@@ -58,9 +62,17 @@ impl<T: Send + Sync + 'static> Runner<T> {
             delivery.returned_from(initial && !shaken);
             tokio::task::consume_budget().await;
         }
-        // Whoever waits for the end may count on what the handler owns being gone.
-        drop(call);
-        delivery.finish();
+    }
+}
+
+/// Ends a delivery that nobody takes from any more, however that came: also if the handler's destructor
+/// panics, or the runtime goes away.
+struct Finish<T>(Arc<Delivery<T>>);
+
+impl<T> Drop for Finish<T> {
+    fn drop(&mut self) {
+        self.0.stop();
+        self.0.finish();
     }
 }
 

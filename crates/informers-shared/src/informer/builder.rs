@@ -31,7 +31,8 @@ impl<T: Send + Sync + 'static> InformerBuilder<T> {
     }
 
     /// One informer over several parts of a resource, each read by itself: one store, one view, synced when
-    /// every part is. The parts must not overlap.
+    /// every part is. No two parts may share a namespace, whatever their selectors, since an object's key does not
+    /// tell which of them it belongs to; [`SharedInformer::start`] refuses that.
     ///
     /// A part in trouble, such as a namespace that may not be read, does not hide the others.
     pub fn of_scopes(collections: Vec<(Scope, Arc<dyn ListWatch<T>>)>) -> Self {

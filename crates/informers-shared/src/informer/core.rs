@@ -12,6 +12,7 @@ use informers_reflector::{Reflector, StatusWatch};
 use informers_store::{Store, StoreWriter};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -148,11 +149,14 @@ impl<T: Send + Sync + 'static> Core<T> {
 
     /// Hands a new handler to the pipeline; if that has ended, the handler has too.
     pub(crate) fn register(&self, delivery: &Arc<Delivery<T>>, command: Command<T>) {
-        let mut deliveries = self.deliveries.lock();
-        deliveries.retain(|_, delivery| delivery.strong_count() > 0);
-        deliveries.insert(delivery.id(), Arc::downgrade(delivery));
-        if self.commands.send(command).is_err() {
-            delivery.remove();
+        {
+            let mut deliveries = self.deliveries.lock();
+            deliveries.retain(|_, delivery| delivery.strong_count() > 0);
+            deliveries.insert(delivery.id(), Arc::downgrade(delivery));
+        }
+        // A stop is noted before it looks for handlers, so one of the two sees the other.
+        if self.commands.send(command).is_err() || self.is_stopped() {
+            delivery.stop();
             delivery.finish();
         }
     }
@@ -181,14 +185,18 @@ impl<T: Send + Sync + 'static> Core<T> {
             Life::Started => return Ok(()),
             Life::Stopped => return Err(Error::Stopped { informer: informer() }),
             Life::WarmingUp => return Err(Error::WarmingUp { informer: informer() }),
-            Life::Ready(_) => {}
+            Life::Ready(setup) => {
+                let scopes: Vec<_> = setup.collections.iter().map(|(scope, _)| scope).collect();
+                super::check_scopes(&self.name, &scopes)?;
+            }
         }
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return Err(Error::NoRuntime { informer: informer() });
         };
         if let Life::Ready(setup) = std::mem::replace(&mut *life, Life::Started) {
-            let supervisor = self.assemble(*setup);
-            runtime.spawn(supervisor);
+            // A runtime that is shutting down drops the task at once, which ends the informer.
+            drop(life);
+            runtime.spawn(self.assemble(*setup));
         }
         Ok(())
     }
@@ -237,22 +245,22 @@ impl<T: Send + Sync + 'static> Core<T> {
             first_contents: if whole_lists { FirstContents::Lists } else { FirstContents::Queue },
             panic_blocks_sync: self.parity.panic_blocks_sync,
         };
-        let core = Arc::clone(self);
+        let ending = Ending(Arc::clone(self));
         async move {
-            let reading = TaskTracker::new();
+            let core = &ending.0;
+            let mut reading = JoinSet::new();
             for reflector in reflectors {
                 reading.spawn(reflector.run(core.stop_reading.clone()));
             }
-            reading.close();
             let mut processing = tokio::spawn(pipeline.run(consumer, core.stop_now.clone()));
             let outcome = tokio::select! {
-                () = reading.wait() => {
+                () = core.reading_ends(&mut reading) => {
                     queue.close();
                     (&mut processing).await
                 }
                 outcome = &mut processing => {
                     core.stop_reading.cancel();
-                    reading.wait().await;
+                    core.reading_ends(&mut reading).await;
                     outcome
                 }
             };
@@ -261,8 +269,25 @@ impl<T: Send + Sync + 'static> Core<T> {
                 core.remove_handlers();
             }
             runners.close();
-            runners.wait().await;
-            core.end();
+            tokio::select! {
+                () = runners.wait() => {}
+                // What a stop after delivery still had to deliver is not wanted any more.
+                () = core.stop_now.cancelled() => {
+                    core.remove_handlers();
+                    runners.wait().await;
+                }
+            }
+        }
+    }
+
+    /// Waits for all readers. If one of them fails, the others end too: a view that stays without one of its
+    /// parts would look like a good one.
+    async fn reading_ends(&self, reading: &mut JoinSet<()>) {
+        while let Some(outcome) = reading.join_next().await {
+            if let Err(error) = outcome {
+                tracing::error!(informer = %self.name, %error, "a reader of an informer failed; the informer stops");
+                self.stop_reading.cancel();
+            }
         }
     }
 
@@ -275,9 +300,11 @@ impl<T: Send + Sync + 'static> Core<T> {
         }
         // An informer that never ran has nothing to end, and never will run.
         if matches!(*life, Life::Ready(_) | Life::WarmingUp) {
-            *life = Life::Stopped;
+            // What was to be started holds the user's handlers, which may look at the informer when they go.
+            let unused = std::mem::replace(&mut *life, Life::Stopped);
             drop(life);
             self.end();
+            drop(unused);
         }
     }
 
@@ -292,6 +319,7 @@ impl<T: Send + Sync + 'static> Core<T> {
         });
         for delivery in std::mem::take(&mut *self.deliveries.lock()).into_values() {
             if let Some(delivery) = delivery.upgrade() {
+                delivery.drain();
                 delivery.finish();
             }
         }
@@ -299,9 +327,9 @@ impl<T: Send + Sync + 'static> Core<T> {
     }
 
     fn remove_handlers(&self) {
-        for delivery in self.deliveries.lock().values().filter_map(std::sync::Weak::upgrade) {
-            delivery.remove();
-        }
+        let deliveries: Vec<_> =
+            self.deliveries.lock().values().filter_map(std::sync::Weak::upgrade).collect();
+        deliveries.iter().for_each(|delivery| delivery.stop());
     }
 
     pub(crate) async fn ended(&self) {
@@ -311,13 +339,22 @@ impl<T: Send + Sync + 'static> Core<T> {
     }
 }
 
+/// Ends an informer when its last task does, or when the runtime drops that.
+struct Ending<T: Send + Sync + 'static>(Arc<Core<T>>);
+
+impl<T: Send + Sync + 'static> Drop for Ending<T> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
 impl<T: Send + Sync + 'static> Awaited for Core<T> {
     fn name(&self) -> String {
         self.name.to_string()
     }
 
-    fn is_started(&self) -> bool {
-        matches!(*self.life.lock(), Life::Started)
+    fn awaits_start(&self) -> bool {
+        self.awaits_start()
     }
 
     fn obstacle(&self) -> (String, Option<informers_core::Error>) {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::panic::Location;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use informers_core::{Event, Handler};
@@ -82,10 +82,8 @@ impl<'a, T: Send + Sync + 'static> NewHandler<'a, T> {
         let name = self.name.unwrap_or_else(|| self.added_at.to_string());
         let resync = core.calendar.register(id, self.resync, crate::clock::now());
         let delivery = Delivery::new(id, name, resync, self.backlog.unwrap_or(core.backlog));
-        let task = Arc::new(OnceLock::new());
-        let guard =
-            HandlerGuard::new(Arc::clone(&delivery), Arc::clone(self.informer.hold()), Arc::clone(&task));
-        core.register(&delivery, Command::AddHandler { delivery: Arc::clone(&delivery), runner, task });
+        let guard = HandlerGuard::new(Arc::clone(&delivery), Arc::clone(self.informer.hold()));
+        core.register(&delivery, Command::AddHandler { delivery: Arc::clone(&delivery), runner });
         (delivery, guard)
     }
 }

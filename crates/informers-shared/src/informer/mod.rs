@@ -3,6 +3,7 @@
 mod builder;
 pub(crate) mod core;
 mod handlers;
+mod scopes;
 mod settings;
 mod status;
 mod warm_up;
@@ -14,6 +15,7 @@ pub use status::InformerStatus;
 pub use warm_up::WarmUp;
 
 pub(crate) use self::core::{Hold, StopMode};
+pub(crate) use self::scopes::check as check_scopes;
 pub(crate) use crate::pipeline::Command;
 
 use std::fmt;
@@ -201,7 +203,8 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// Starts reading. Starting it again does nothing.
     ///
     /// # Errors
-    /// If it has stopped, is being warmed up, or there is no Tokio runtime.
+    /// If it has stopped, is being warmed up, there is no Tokio runtime, or its scopes make no view: there is none,
+    /// or two of them share a namespace.
     pub fn start(&self) -> Result<(), Error> {
         self.hold.core().start()
     }

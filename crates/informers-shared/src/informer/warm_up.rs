@@ -61,8 +61,10 @@ impl<T: Send + Sync + 'static> DerefMut for WarmUp<T> {
 impl<T: Send + Sync + 'static> Drop for WarmUp<T> {
     fn drop(&mut self) {
         let mut life = self.hold.core().life();
-        // It may have been stopped meanwhile; then nobody needs the setup any more.
-        if let (Life::WarmingUp, Some(setup)) = (&*life, self.setup.take()) {
+        // If it was stopped meanwhile, nobody needs the setup any more; it is dropped without the lock.
+        if let Life::WarmingUp = *life
+            && let Some(setup) = self.setup.take()
+        {
             *life = Life::Ready(setup);
         }
     }

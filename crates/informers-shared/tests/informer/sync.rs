@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use informers_shared::{Error, Factory};
+use informers_shared::{Error, Factory, InformerOptions};
 use informers_testkit::{RequestMatch, SimulatedServer, Status, settle};
 
 use crate::world::{informer, resource, server_with};
@@ -117,4 +117,43 @@ async fn a20_a_factory_waits_for_stores_and_handlers() {
     factory.start().unwrap();
     factory.synced().await.unwrap();
     assert_eq!(returned.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_is_removed_while_a_factory_waits_is_passed_over() {
+    let factory = Factory::new(server_with(["a"]));
+    let informer = factory.informer_for(&resource()).unwrap();
+    let guard = informer.on_event(|_| {});
+    factory.start().unwrap();
+    let (all, own) = (factory.synced(), guard.synced());
+    drop(guard);
+    all.await.unwrap();
+    let error = own.await.unwrap_err();
+    assert!(matches!(error, Error::HandlerRemoved { .. }) && !error.is_stopped(), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_beyond_all_measure_is_none() {
+    let server = server_with(["a"]);
+    let informer = informer(&server);
+    informer.start().unwrap();
+    informer.synced().within(Duration::MAX).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_informer_that_nobody_started_fails_the_wait_for_all_at_once() {
+    let server = SimulatedServer::new();
+    server.inject(
+        RequestMatch::any(),
+        informers_testkit::Fault::from(Status::new(503, "not yet")),
+        usize::MAX,
+    );
+    let factory = Factory::new(server);
+    let started = factory.informer_for(&resource()).unwrap();
+    started.start().unwrap();
+    let _forgotten: Vec<_> = ["x", "y"]
+        .map(|name| factory.informer_with(&resource(), InformerOptions::new().variant(name)).unwrap())
+        .into();
+    let error = tokio::time::timeout(Duration::from_secs(3600), async { factory.synced().await }).await;
+    assert!(matches!(error, Ok(Err(Error::NotStarted { .. }))), "{error:?}");
 }
