@@ -69,7 +69,7 @@ impl<S: Source> FactoryBuilder<S> {
         self
     }
 
-    /// Several namespaces in place of all of them.
+    /// Several namespaces in place of all of them. With none at all, asking for an informer is an error.
     pub fn namespaces<N: AsRef<str>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
         self.defaults.scopes = namespaces.into_iter().map(|name| Scope::namespace(name.as_ref())).collect();
         self
@@ -145,14 +145,15 @@ impl InformerOptions {
         self
     }
 
-    /// Several parts of the resource in one view. Where one of them is everything, it swallows the rest.
+    /// Several parts of the resource in one view. Where one of them is everything, it swallows the rest; else no
+    /// two may share a namespace, whatever their selectors.
     pub fn scopes(mut self, scopes: impl IntoIterator<Item = Scope>) -> Self {
         self.scopes = Some(scopes.into_iter().collect());
         self
     }
 
     /// How often handlers are shown every object again. It belongs to the informer, so whoever sets it must
-    /// agree with whoever did so before.
+    /// agree with whoever asked for the informer first, also if that one left it to the factory.
     pub fn resync(mut self, period: Duration) -> Self {
         self.resync = Some(period);
         self

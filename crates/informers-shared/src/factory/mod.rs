@@ -13,7 +13,7 @@ use informers_core::{Resource, Source};
 
 use self::builder::Defaults;
 use self::registry::{Found, Key, Registry};
-use crate::informer::{Hold, SharedInformer};
+use crate::informer::{Hold, SharedInformer, check_scopes};
 use crate::sync::SyncWait;
 use crate::{Error, InformerBuilder};
 
@@ -96,7 +96,8 @@ impl<S: Source> Factory<S> {
     /// sets it apart.
     ///
     /// # Errors
-    /// As [`informer_for`](Self::informer_for); and if the informer was given another resync period before.
+    /// As [`informer_for`](Self::informer_for); if the informer has another resync period already; and if there is
+    /// no scope, or two of them share a namespace.
     #[track_caller]
     pub fn informer_with<T: Send + Sync + 'static>(
         &self,
@@ -106,12 +107,16 @@ impl<S: Source> Factory<S> {
         let Inner { source, defaults, registry } = &*self.inner;
         let asked_at = Location::caller();
         let scopes = options.resolve_scopes(resource.resource_type().scope(), &defaults.scopes);
-        let asked = options.resync.map(|period| (period, asked_at));
-        let (key, resync) = match defaults.parity.one_informer_per_type {
+        let resync = options.resync.unwrap_or_else(|| defaults.resync_of(resource.resource_type()));
+        let set = (resync, asked_at);
+        let (key, wanted) = match defaults.parity.one_informer_per_type {
             true => (Key::of_type(resource), None),
-            false => (Key::new(resource, scopes.clone(), options.variant.clone()), asked),
+            false => {
+                let key = Key::new(resource, scopes.clone(), options.variant.clone());
+                (key, options.resync.is_some().then_some(set))
+            }
         };
-        match registry.find::<T>(&key, resync)? {
+        match registry.find::<T>(&key, wanted)? {
             Found::Informer(hold) => return Ok(SharedInformer::from_hold(hold)),
             Found::ShutDown => return Err(Error::FactoryShutDown),
             Found::Nothing => {}
@@ -119,6 +124,7 @@ impl<S: Source> Factory<S> {
         // The source is foreign code, so it runs under no lock; if two ask at once, one of the two
         // informers is dropped unstarted.
         let name = key.to_string();
+        check_scopes(&name, &scopes.iter().collect::<Vec<_>>())?;
         let mut collections = Vec::with_capacity(scopes.len());
         for scope in scopes {
             let collection = source
@@ -128,7 +134,7 @@ impl<S: Source> Factory<S> {
         }
         let mut fresh = InformerBuilder::of_scopes(collections)
             .name(&name)
-            .resync(options.resync.unwrap_or_else(|| defaults.resync_of(resource.resource_type())))
+            .resync(resync)
             .parity(defaults.parity)
             .reflector(options.reflector.unwrap_or_else(|| defaults.reflector.clone()))
             .metrics(Arc::clone(&defaults.metrics));
@@ -136,7 +142,7 @@ impl<S: Source> Factory<S> {
             fresh = fresh.backlog(policy);
         }
         let fresh = fresh.build();
-        let hold: Arc<Hold<T>> = registry.insert(key, fresh.hold(), resync)?;
+        let hold: Arc<Hold<T>> = registry.insert(key, fresh.hold(), set, wanted)?;
         Ok(SharedInformer::from_hold(hold))
     }
 

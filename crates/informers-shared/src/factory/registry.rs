@@ -115,10 +115,10 @@ struct Slot {
     /// A `Weak<Hold<T>>` of the key's object type.
     typed: Box<dyn Any + Send + Sync>,
     untyped: Weak<dyn AnyInformer>,
-    resync: Option<ResyncChoice>,
+    resync: ResyncChoice,
 }
 
-/// A resync period that somebody asked for, and where.
+/// The resync period of an informer, and where it was asked for first: also where that left it to the default.
 pub(super) type ResyncChoice = (Duration, &'static Location<'static>);
 
 pub(super) enum Found<T: Send + Sync + 'static> {
@@ -132,17 +132,17 @@ impl Registry {
     pub(super) fn find<T: Send + Sync + 'static>(
         &self,
         key: &Key,
-        resync: Option<ResyncChoice>,
+        wanted: Option<ResyncChoice>,
     ) -> Result<Found<T>, Error> {
-        let mut state = self.0.lock();
+        let state = self.0.lock();
         if state.shut_down {
             return Ok(Found::ShutDown);
         }
-        let Some(slot) = state.slots.get_mut(key) else { return Ok(Found::Nothing) };
+        let Some(slot) = state.slots.get(key) else { return Ok(Found::Nothing) };
         match slot.upgrade::<T>() {
             None => Ok(Found::Nothing),
             Some(hold) => {
-                slot.agree_on(key, resync)?;
+                slot.agree_on(key, wanted)?;
                 Ok(Found::Informer(hold))
             }
         }
@@ -153,16 +153,17 @@ impl Registry {
         &self,
         key: Key,
         fresh: &Arc<Hold<T>>,
-        resync: Option<ResyncChoice>,
+        resync: ResyncChoice,
+        wanted: Option<ResyncChoice>,
     ) -> Result<Arc<Hold<T>>, Error> {
         let mut state = self.0.lock();
         if state.shut_down {
             return Err(Error::FactoryShutDown);
         }
-        if let Some(slot) = state.slots.get_mut(&key)
+        if let Some(slot) = state.slots.get(&key)
             && let Some(first) = slot.upgrade::<T>()
         {
-            slot.agree_on(&key, resync)?;
+            slot.agree_on(&key, wanted)?;
             return Ok(first);
         }
         state.slots.retain(|_, slot| slot.untyped.strong_count() > 0);
@@ -193,9 +194,10 @@ impl Slot {
     }
 
     /// A resync period is set once; whoever asks for another is told where it was set.
-    fn agree_on(&mut self, key: &Key, wanted: Option<ResyncChoice>) -> Result<(), Error> {
-        match (self.resync, wanted) {
-            (Some((set, first)), Some((period, second))) if set != period => {
+    fn agree_on(&self, key: &Key, wanted: Option<ResyncChoice>) -> Result<(), Error> {
+        let (set, first) = self.resync;
+        match wanted {
+            Some((period, second)) if set != period => {
                 Err(Error::SetTwice { what: "the resync period", informer: key.to_string(), first, second })
             }
             _ => Ok(()),

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use informers_core::{JsonDecoder, Resource, ResourceScope, ResourceType, Scope};
-use informers_shared::{Error, Factory, InformerOptions};
+use informers_core::{JsonDecoder, Resource, ResourceScope, ResourceType, Scope, Source};
+use informers_shared::{Error, Factory, InformerBuilder, InformerOptions};
 use informers_testkit::settle;
 
 use crate::world::{Config, put, resource, server_with};
@@ -131,4 +131,47 @@ async fn a_period_for_one_resource_overrides_the_default() {
         factory.informer_for(&resource()).unwrap().on_event(|_| {}),
     ];
     assert_eq!(guards.map(|guard| guard.resync().unwrap().as_secs()), [5, 60]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resync_period_that_an_informer_does_not_have_is_never_promised_in_silence() {
+    let factory = Factory::new(server_with([]));
+    let _without = factory.informer_for(&resource()).unwrap();
+    let every = |seconds| InformerOptions::new().resync(Duration::from_secs(seconds));
+    let error = factory.informer_with(&resource(), every(10)).unwrap_err();
+    assert!(matches!(error, Error::SetTwice { .. }), "{error}");
+    assert_eq!(error.to_string().matches("factory.rs:").count(), 2, "{error}");
+    let _as_it_is = factory.informer_with(&resource(), every(0)).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn scopes_that_would_delete_each_others_objects_are_refused() {
+    let factory = Factory::new(server_with(["a"]));
+    let labelled = |scope: Scope, app: &str| scope.with_labels(format!("app={app}").parse().unwrap());
+    for scopes in [
+        [labelled(Scope::namespace("ns"), "x"), labelled(Scope::namespace("ns"), "y")],
+        [labelled(Scope::all(), "x"), labelled(Scope::all(), "y")],
+        [labelled(Scope::all(), "x"), Scope::namespace("ns")],
+    ] {
+        let error =
+            factory.informer_with(&resource(), InformerOptions::new().scopes(scopes.clone())).unwrap_err();
+        assert!(matches!(error, Error::OverlappingScopes { .. }), "{error}");
+        assert!(error.to_string().contains("labels app=x"), "{error}");
+
+        let parts = scopes.map(|scope| {
+            let collection = factory.source().list_watch(&resource(), &scope).unwrap();
+            (scope, collection)
+        });
+        let error = InformerBuilder::of_scopes(parts.into()).build().start().unwrap_err();
+        assert!(matches!(error, Error::OverlappingScopes { .. }), "{error}");
+    }
+    let two = [labelled(Scope::namespace("a"), "x"), labelled(Scope::namespace("b"), "x")];
+    let _fine = factory.informer_with(&resource(), InformerOptions::new().scopes(two)).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_informer_of_no_namespace_at_all_is_an_error() {
+    let factory = Factory::builder(server_with(["a"])).namespaces(Vec::<String>::new()).build();
+    let error = factory.informer_for(&resource()).unwrap_err();
+    assert!(matches!(error, Error::NoScope { .. }), "{error}");
 }
