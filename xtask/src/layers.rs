@@ -93,6 +93,7 @@ mod tests {
             folder: "crates".into(),
             published: true,
             description: None,
+            features: Vec::new(),
             uses: uses.iter().map(|used| (*used).to_owned()).collect(),
             published_after: Vec::new(),
         }

@@ -22,6 +22,8 @@ pub(crate) struct Member {
     pub(crate) folder: PathBuf,
     pub(crate) published: bool,
     pub(crate) description: Option<String>,
+    /// Its features, `default` among them, sorted.
+    pub(crate) features: Vec<String>,
     /// Workspace members among the normal and build dependencies, sorted.
     pub(crate) uses: Vec<String>,
     /// Those that must be on the registry before this one: `uses`, and development dependencies
@@ -113,7 +115,10 @@ fn member(package: &Value, names: &[&str]) -> Result<Member> {
     let uses = ours(|dependency| dependency["kind"] != "dev");
     let published_after = ours(|dependency| dependency["kind"] != "dev" || dependency["req"] != "*");
     let description = package["description"].as_str().map(str::to_owned);
-    Ok(Member { name, folder, published, description, uses, published_after })
+    // A JSON object of serde_json is sorted by key.
+    let features =
+        package["features"].as_object().map(|all| all.keys().cloned().collect()).unwrap_or_default();
+    Ok(Member { name, folder, published, description, features, uses, published_after })
 }
 
 #[cfg(test)]
