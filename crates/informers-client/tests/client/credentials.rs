@@ -133,7 +133,7 @@ impl Plugin {
     }
 
     fn exec(&self) -> ExecPlugin {
-        let script = r#"cd "$DIR"; echo run >> runs; printf '%s' "$KUBERNETES_EXEC_INFO" > info; cat output; exit "${CODE:-0}""#;
+        let script = r#"cd "$DIR" || exit 9; echo run >> runs; printf '%s' "$KUBERNETES_EXEC_INFO" > info; cat output; exit "${CODE:-0}""#;
         ExecPlugin::new("/bin/sh")
             .with_args(["-c", script])
             .with_env("DIR", self.folder.path().to_str().unwrap())
@@ -221,7 +221,8 @@ async fn a_plugin_that_fails_says_why_and_shows_no_secret() {
         assert!(error.to_string().contains(expected), "{error}");
         assert!(!format!("{error:?}{client:?}").contains("s3cret"), "{error:?}");
     }
-    let failing = Plugin::new("").exec().with_env("CODE", "3");
+    let plugin = Plugin::new("");
+    let failing = plugin.exec().with_env("CODE", "3");
     let error = client(&server, Credentials::Exec(Box::new(failing))).server_version().await.unwrap_err();
     assert!(error.to_string().contains("failed (exit status: 3)"), "{error}");
     let missing = ExecPlugin::new("no-such-plugin").with_api_version(ExecApiVersion::V1Beta1);
