@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use futures_util::{StreamExt, TryStreamExt};
 use informers_core::{
     Entry, Error, ErrorKind, Item, ListParams, ListPart, ListStream, ListTrailer, ListWatch, ObjectKey,
-    WatchParams, WatchStream,
+    VersionMatch, WatchParams, WatchStream,
 };
 use informers_pager::{Page, Pager, PagerError};
 use tokio::sync::Notify;
@@ -137,6 +137,38 @@ async fn list_pages_as_client_go_does() {
         let list = pager.list(&list_watch, from_any(), &CancellationToken::new()).await.unwrap();
         assert_eq!((list.items.len(), list.paginated, server.requests().len()), (total, paginated, requests));
     }
+}
+
+#[tokio::test]
+async fn a_rule_for_the_version_is_sent_with_the_first_page_only() {
+    let (server, list_watch) = shared(Numbers::new(11, usize::MAX));
+    let params = ListParams::first("10".into()).with_version_match(VersionMatch::NotOlderThan);
+    let pager = Pager::new().page_size(10);
+    let list = pager.list(&list_watch, params, &CancellationToken::new()).await.unwrap();
+    assert_eq!((list.items.len(), list.paginated), (11, true));
+    let rules: Vec<_> = server.requests().iter().map(ListParams::version_match).collect();
+    assert_eq!(rules, [Some(VersionMatch::NotOlderThan), None]);
+}
+
+#[tokio::test]
+async fn a_panic_of_the_callback_reaches_the_caller() {
+    let (server, list_watch) = shared(Numbers::new(51, usize::MAX));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let seeing = Arc::clone(&seen);
+    let walk = tokio::spawn(async move {
+        let panicking = |item| {
+            seeing.lock().unwrap().push(number(&item));
+            std::future::ready(if number(&item) == 2 { panic!("told to") } else { Ok::<_, Error>(()) })
+        };
+        Pager::new()
+            .page_size(10)
+            .each_item(&list_watch, from_any(), &CancellationToken::new(), panicking)
+            .await
+    });
+    assert!(walk.await.unwrap_err().is_panic());
+    let seen = seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    assert_eq!(seen, [0, 1, 2]);
+    assert!(server.requests().len() < 6, "and nothing goes on reading");
 }
 
 #[tokio::test]

@@ -88,3 +88,48 @@ impl<F, H: fmt::Debug> fmt::Debug for Filtered<F, H> {
         f.debug_struct("Filtered").field("shown", &self.shown.len()).field("handler", &self.handler).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Log(Vec<String>);
+
+    impl Handler<bool> for Log {
+        fn on_event(&mut self, event: Event<bool>) {
+            self.0.push(format!("{event:?}"));
+        }
+    }
+
+    fn object(version: u64, passes: bool) -> Entry<bool> {
+        Entry::new(ObjectKey::cluster("x"), "u".into(), version.into(), passes)
+    }
+
+    /// What the handler hears of an object that is added, updated and deleted in these states.
+    fn heard(initial: bool, states: [bool; 3]) -> Vec<String> {
+        let mut filtered = Filtered::new(|passes: &Entry<bool>| **passes, Log::default());
+        let [added, updated, deleted] = states;
+        filtered.on_event(Event::Added { object: object(1, added), initial });
+        filtered.on_event(Event::Updated { old: object(1, added), new: object(2, updated) });
+        filtered.on_event(Event::Deleted { last: object(3, deleted), how: Deletion::Observed });
+        filtered.into_inner().0
+    }
+
+    #[test]
+    fn what_begins_to_pass_is_added_and_what_ceases_to_is_deleted() {
+        assert_eq!(
+            heard(true, [true; 3]),
+            ["Added(x@1, initial)", "Updated(x@1 -> 2)", "Deleted(x@3, Observed)"]
+        );
+        assert_eq!(heard(true, [false, true, true]), ["Added(x@2)", "Deleted(x@3, Observed)"]);
+        assert_eq!(heard(false, [true, false, false]), ["Added(x@1)", "Deleted(x@1, ScopeRemoved)"]);
+        assert!(heard(false, [false; 3]).is_empty());
+    }
+
+    #[test]
+    fn a_deletion_follows_what_was_shown_whatever_its_last_state() {
+        assert_eq!(heard(false, [true, true, false])[2], "Deleted(x@3, Observed)");
+        assert!(heard(false, [false, false, true]).is_empty());
+    }
+}

@@ -216,6 +216,42 @@ fn mutation_cache_on_delete_leaves_a_tombstone() {
 }
 
 #[test]
+fn mutation_cache_update_concurrent_delete() {
+    // Somebody deletes what we have just written, and we hear of it before our write has returned.
+    let mut f = fixture(MutationCache::include_adds);
+    f.writer.insert(entry("a", "u", "1"));
+    f.writer.remove("ns/a");
+    f.cache.on_add_or_update(&entry("a", "u", "2"), f.now);
+    f.cache.on_delete(&entry("a", "u", "2"), f.now);
+    f.mutate("a", "u", "2");
+    assert_eq!(f.version("a"), None);
+}
+
+#[test]
+fn mutation_cache_update_concurrent_recreate() {
+    // As above, but the name is taken by another object already.
+    let mut f = fixture(MutationCache::include_adds);
+    f.writer.insert(entry("a", "v", "3"));
+    f.cache.on_add_or_update(&entry("a", "u", "2"), f.now);
+    f.cache.on_delete(&entry("a", "u", "2"), f.now);
+    f.cache.on_add_or_update(&entry("a", "v", "3"), f.now);
+    f.mutate("a", "u", "2");
+    let stored = f.writer.get("ns/a").unwrap();
+    assert!(f.cache.get("ns/a", f.now).unwrap().ptr_eq(&stored));
+    f.writer.remove("ns/a");
+    assert_eq!(f.version("a"), None, "the read forgot the stale mutation");
+}
+
+#[test]
+fn mutation_cache_on_delete_clears_stale_mutation() {
+    let f = fixture(MutationCache::include_adds);
+    f.mutate("a", "u", "2");
+    assert_eq!(f.cache.by_index("app", "app", f.now).unwrap().len(), 1);
+    f.cache.on_delete(&entry("a", "u", "1"), f.now);
+    assert!(f.cache.by_index("app", "app", f.now).unwrap().is_empty());
+}
+
+#[test]
 fn mutation_cache_hides_what_is_known_to_be_deleted() {
     let mut f = fixture(|cache| cache);
     f.writer.insert(entry("a", "u", "9"));

@@ -75,4 +75,16 @@ mod tests {
         assert!(!errors.retry(&storage, limit, Instant::now()));
         assert!(!errors.retry(&forbidden, limit, Instant::now()));
     }
+
+    #[test]
+    fn other_errors_do_not_interrupt_a_row() {
+        let (mut errors, start) = (InternalErrors::default(), Instant::now());
+        let limit = Duration::from_secs(1);
+        let unavailable = Error::new(ErrorKind::Unavailable, "watch pods");
+        let at = |tenths: u64| start + Duration::from_millis(100 * tenths);
+        assert!(errors.retry(&internal(), limit, at(0)));
+        assert!(!errors.retry(&unavailable, limit, at(5)));
+        assert!(errors.retry(&internal(), limit, at(10)));
+        assert!(!errors.retry(&internal(), limit, at(11)), "the row began with the first");
+    }
 }

@@ -15,6 +15,34 @@ fn paged_like_client_go(answers: impl IntoIterator<Item = Answer>) -> Run {
 }
 
 #[tokio::test(start_paused = true)]
+async fn test_close_watch_channel_on_error() {
+    for parity in [Parity::default(), Parity::client_go_0_37()] {
+        let answers = [
+            list(1, []),
+            watch([added("a", 2), Frame::Sleep(2000), fails(ErrorKind::ConnectionLost)]),
+            Answer::Hang,
+        ];
+        let run = Run::with(answers, |builder| builder.streaming_list(false).parity(parity));
+        run.until(2).await;
+        assert_eq!(run.server.open_watches(), 1);
+        run.until(3).await;
+        assert_eq!(run.server.open_watches(), 0, "closed before the next request");
+        run.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn test_run_until() {
+    let run = paged_like_client_go([list(1, []), watch([added("bar", 2), Frame::Hole])]);
+    run.until(2).await;
+    settle().await;
+    assert_eq!((run.sink.contents(), run.server.open_watches()), (vec!["bar@2".to_owned()], 1));
+    let server = run.server.clone();
+    run.stop().await;
+    assert_eq!(server.open_watches(), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn test_reflector_watch_stopped_before() {
     let server = Server::new([list(1, [])]);
     let cancel = CancellationToken::new();

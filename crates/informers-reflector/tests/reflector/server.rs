@@ -146,6 +146,8 @@ pub struct Server {
     changed: Notify,
     pub streaming: bool,
     pub timeouts: Mutex<Vec<Duration>>,
+    /// One more than there are watches that nobody has dropped.
+    open: Arc<()>,
 }
 
 impl Server {
@@ -158,6 +160,7 @@ impl Server {
             changed: Notify::new(),
             streaming: true,
             timeouts: Mutex::default(),
+            open: Arc::default(),
         })
     }
 
@@ -169,6 +172,11 @@ impl Server {
 
     pub fn asked(&self) -> Vec<String> {
         self.requests().into_iter().map(|request| request.what).collect()
+    }
+
+    /// How many watches are open.
+    pub fn open_watches(&self) -> usize {
+        Arc::strong_count(&self.open) - 1
     }
 
     /// The times between the requests, in seconds.
@@ -201,13 +209,14 @@ impl Server {
     }
 }
 
-fn play(frames: Vec<Frame>) -> WatchStream<()> {
-    let frames = futures_util::stream::unfold(frames.into_iter(), |mut frames| async move {
+fn play(frames: Vec<Frame>, open: Arc<()>) -> WatchStream<()> {
+    let frames = futures_util::stream::unfold((frames.into_iter(), open), |(mut frames, open)| async move {
         loop {
             match frames.next()? {
-                Frame::Events(events) => return Some((Ok(events), frames)),
+                Frame::Events(events) => return Some((Ok(events), (frames, open))),
                 Frame::Sleep(millis) => tokio::time::sleep(Duration::from_millis(millis)).await,
-                Frame::Error(error) => return Some((Err(error), Vec::new().into_iter())),
+                // It stays open after its error; whoever reads it has to close it.
+                Frame::Error(error) => return Some((Err(error), (vec![Frame::Hole].into_iter(), open))),
                 Frame::Hole => std::future::pending().await,
             }
         }
@@ -251,8 +260,8 @@ impl ListWatch<()> for Server {
         let verb = if params.send_initial_events { "stream" } else { "watch" };
         self.timeouts.lock().unwrap().push(params.timeout);
         match self.next(format!("{verb} {}", params.version)) {
-            Answer::Watch(frames) if !params.send_initial_events => Ok(play(frames)),
-            Answer::Stream(frames) if params.send_initial_events => Ok(play(frames)),
+            Answer::Watch(frames) if !params.send_initial_events => Ok(play(frames, Arc::clone(&self.open))),
+            Answer::Stream(frames) if params.send_initial_events => Ok(play(frames, Arc::clone(&self.open))),
             Answer::Refuse(error) => Err(error),
             Answer::Hang => std::future::pending().await,
             _ => {

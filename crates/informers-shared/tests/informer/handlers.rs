@@ -186,6 +186,51 @@ async fn a21_close_waits_for_the_running_call() {
     assert_eq!(done.load(Ordering::SeqCst), 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a21_a_dropped_guard_does_not_wait_for_the_running_call() {
+    let server = server_with(["a", "b"]);
+    let informer = informer(&server);
+    let (begun, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (beginning, finishing) = (Arc::clone(&begun), Arc::clone(&done));
+    let guard = informer.for_each(move |_| {
+        let finishing = Arc::clone(&finishing);
+        beginning.fetch_add(1, Ordering::SeqCst);
+        async move {
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            finishing.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    informer.start().unwrap();
+    settle().await;
+    drop(guard);
+    assert_eq!(done.load(Ordering::SeqCst), 0);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(
+        (begun.load(Ordering::SeqCst), done.load(Ordering::SeqCst)),
+        (1, 1),
+        "it ends, no other begins"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_is_added_twice_is_removed_twice() {
+    let server = server_with(["a"]);
+    let informer = informer(&server);
+    let log = EventRecorder::new();
+    let (first, second) = (informer.add_handler(log.clone()), informer.add_handler(log.clone()));
+    informer.start().unwrap();
+    settle().await;
+    assert_eq!((log.take().len(), informer.status().handlers.len()), (2, 2));
+    first.close().await;
+    put(&server, "a", "1");
+    settle().await;
+    assert_eq!((log.take().len(), informer.status().handlers.len()), (1, 1));
+    // A stopped informer lets go of its handlers too.
+    informer.stop().await;
+    second.close().await;
+    assert!(log.is_empty());
+}
+
 /// Removes itself at its first event.
 struct Suicidal(Arc<OnceLock<Mutex<Option<HandlerGuard<Config>>>>>, Arc<AtomicUsize>);
 
@@ -306,4 +351,38 @@ async fn a_dropped_next_loses_no_event() {
     }
     heard.sort();
     assert_eq!(heard, ["a", "b"]);
+}
+
+/// On threads, so that they truly meet.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn handlers_may_come_while_the_informer_starts_and_go_while_it_stops() {
+    for _ in 0..20 {
+        let server = server_with(["a", "b", "c"]);
+        let informer = informer(&server);
+        let mut tasks = tokio::task::JoinSet::new();
+        for task in 0..8 {
+            let (informer, server) = (informer.clone(), server.clone());
+            tasks.spawn(async move {
+                let log = EventRecorder::new();
+                let guard = informer.add_handler(log.clone());
+                if task % 4 == 0 {
+                    informer
+                        .start()
+                        .or_else(|error| if informer.is_stopped() { Err(error) } else { Ok(()) })
+                        .unwrap();
+                }
+                put(&server, &format!("of-{task}"), "0");
+                while guard.synced().await.is_err_and(|error| !error.is_stopped()) {
+                    tokio::task::yield_now().await;
+                }
+                let told = log.replay().expect("nothing twice, nothing of what was never shown");
+                assert!(["ns/a", "ns/b", "ns/c"].iter().all(|key| told.contains_key(*key)), "{told:?}");
+                drop(guard);
+            });
+        }
+        // The time only ends a test that would hang.
+        tokio::time::timeout(Duration::from_secs(120), tasks.join_all()).await.expect("a wake-up was lost");
+        informer.stop().await;
+        assert!(informer.status().handlers.is_empty());
+    }
 }

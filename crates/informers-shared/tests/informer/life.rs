@@ -1,13 +1,13 @@
 //! Start, stop, warm-up, transforms, indexes, relists, and what is left afterwards.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use informers_core::{Deletion, Entry, Event, JsonDecoder, ObjectKey, Resource, Scope, Source, Transform};
-use informers_shared::{BacklogPolicy, Error, InformerBuilder, SharedInformer};
-use informers_testkit::{EventRecorder, SimulatedServer, settle};
+use informers_shared::{BacklogPolicy, Error, InformerBuilder, ReflectorSettings, SharedInformer};
+use informers_testkit::{EventRecorder, RequestMatch, SimulatedServer, Status, settle};
 use serde_json::json;
 
 use crate::world::{Config, builder, config_maps, delete, informer, put, resource, server_with, stored};
@@ -342,4 +342,20 @@ async fn a30_several_namespaces_make_one_view() {
     keys.sort();
     assert_eq!(keys, ["a/x", "a/y", "b/x"]);
     assert_eq!(log.replay().unwrap().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_server_refuses_reaches_the_watch_error_handler() {
+    let server = server_with(["a"]);
+    let denied = Status::new(403, "access denied");
+    server.inject(RequestMatch::any(), denied, usize::MAX);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let hearing = Arc::clone(&told);
+    let settings = ReflectorSettings::new()
+        .watch_error_handler(move |error| hearing.lock().unwrap().push((error.code(), error.to_string())));
+    let informer = builder(&server).reflector(settings).build();
+    informer.start().unwrap();
+    settle().await;
+    let told = told.lock().unwrap().clone();
+    assert!(matches!(&told[..], [(Some(403), text)] if text.contains("access denied")), "{told:?}");
 }

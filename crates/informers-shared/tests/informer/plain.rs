@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use informers_core::{Deletion, Entry, Event, ObjectKey};
+use informers_core::{Deletion, Entry, Event, ObjectKey, Transform};
 use informers_delta_fifo::Outcome;
 use informers_shared::{PlainInformer, QueueKind};
 use informers_store::Write;
@@ -125,4 +125,43 @@ async fn failures_reach_the_watch_error_handler() {
     assert_eq!(*errors.lock().unwrap(), [Some(500)]);
     stop.cancel();
     running.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_of_the_handler_reaches_who_runs_the_informer() {
+    let informer = PlainInformer::builder(collection(&server_with(["a"])))
+        .on_event(|_| panic!("as told by the test"))
+        .build();
+    let outcome = tokio::spawn(informer.run(CancellationToken::new())).await;
+    assert!(outcome.unwrap_err().is_panic());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transform_comes_before_store_and_handler_and_not_again_at_resyncs() {
+    for queue in [QueueKind::InOrder, QueueKind::PlainInOrder, QueueKind::DeltaFifo] {
+        let server = server_with(["a", "b"]);
+        let transform = Transform::new(|config: &mut Config| {
+            let done = config.data.insert("transformed".to_owned(), "yes".to_owned());
+            assert_eq!(done, None, "it was transformed before");
+            Ok::<_, std::convert::Infallible>(())
+        });
+        let log = EventRecorder::new();
+        let informer = PlainInformer::builder(collection(&server))
+            .queue(queue)
+            .transform(transform)
+            .full_resync_period(Duration::from_secs(5))
+            .handler(log.clone())
+            .build();
+        let (store, stop) = (informer.store().clone(), CancellationToken::new());
+        let running = tokio::spawn(informer.run(stop.clone()));
+        settle().await;
+        put(&server, "a", "1");
+        delete(&server, "b");
+        tokio::time::sleep(Duration::from_secs(12)).await;
+        assert!(log.events().iter().filter(|event| event.is_resync()).count() >= 2, "{queue:?}");
+        assert!(log.events().iter().all(|event| event.entry().data["transformed"] == "yes"), "{queue:?}");
+        assert_eq!(store.get("ns/a").unwrap().data["transformed"], "yes");
+        stop.cancel();
+        running.await.unwrap();
+    }
 }
