@@ -11,6 +11,7 @@ use crate::answer;
 use crate::api::Api;
 use crate::credentials::{CredentialSource, Identity};
 use crate::list_watch::Collection;
+use crate::rate_limit::Throttle;
 use crate::redirect;
 use crate::transport::{Outgoing, ResponseBody, Transport, is_loopback};
 use crate::warnings::Warnings;
@@ -42,6 +43,7 @@ struct Inner {
     headers: HeaderMap,
     path_prefix: String,
     gzip: bool,
+    throttle: Option<Throttle>,
     warnings: Warnings,
 }
 
@@ -106,6 +108,7 @@ impl Client {
             headers: common_headers(&config)?,
             path_prefix: config.server.path().trim_end_matches('/').to_owned(),
             gzip,
+            throttle: config.rate_limit.map(Throttle::new),
             warnings: Warnings::default(),
             config,
         })))
@@ -176,6 +179,9 @@ impl Client {
     /// redirects of reads are followed.
     pub(crate) async fn send(&self, call: &Call) -> Result<Response<ResponseBody>, ClientError> {
         let inner = &*self.0;
+        if let Some(throttle) = &inner.throttle {
+            throttle.pass().await;
+        }
         let mut identity = inner.credentials.current().await?;
         let mut other_host: Option<Uri> = None;
         let mut target = format!("{}{}", inner.path_prefix, call.path);

@@ -73,12 +73,15 @@ mod discovery;
 mod encode;
 mod error;
 mod list_watch;
+mod rate_limit;
 mod redirect;
 mod service;
 mod transport;
 mod warnings;
 
-pub use api::{Api, DeleteOptions, Patch, Propagation};
+pub use api::{
+    Api, ControlledByAnother, DeleteOptions, OwnerReference, Patch, Propagation, Scale, Subresource,
+};
 pub use client::Client;
 pub use config::{
     Config, Credentials, ExecApiVersion, ExecPlugin, Gzip, Http2, Impersonation, InteractiveMode, Kubeconfig,
@@ -87,6 +90,7 @@ pub use config::{
 pub use discovery::ServerVersion;
 pub use error::{ClientError, ConnectionFailure};
 pub use informers_wire::Status;
+pub use rate_limit::RateLimit;
 pub use service::{BoxError, HttpBody, HttpService};
 
 #[cfg(doctest)]

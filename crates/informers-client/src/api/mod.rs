@@ -1,7 +1,10 @@
 //! Typed requests for single objects.
 
+mod change;
 mod options;
+mod owner;
 mod patch;
+mod subresource;
 
 use std::fmt;
 
@@ -12,8 +15,10 @@ use informers_core::{
     ResourceVersion, Scope,
 };
 pub use options::{DeleteOptions, Propagation};
+pub use owner::{ControlledByAnother, OwnerReference};
 pub use patch::Patch;
 use serde::Serialize;
+pub use subresource::{Scale, Subresource};
 
 use crate::client::Call;
 use crate::encode::{Query, segment};
@@ -147,6 +152,10 @@ impl<T: Send + Sync + 'static> Api<T> {
         subresource: &str,
         patch: &Patch,
     ) -> Result<Entry<T>, ClientError> {
+        self.send(self.patch_call(name, subresource, patch)?).await
+    }
+
+    fn patch_call(&self, name: &str, subresource: &str, patch: &Patch) -> Result<Call, ClientError> {
         let mut query = Query::default();
         query.put_true("force", patch.force());
         query.put("fieldManager", patch.field_manager().unwrap_or(&self.field_manager));
@@ -154,7 +163,7 @@ impl<T: Send + Sync + 'static> Api<T> {
         let mut call = self.call(Method::PATCH, "patch", Some(name), subresource, &query)?;
         call.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(patch.content_type()));
         call.body = patch.body().clone();
-        self.send(call).await
+        Ok(call)
     }
 
     /// Deletes an object, or begins to: with finalizers or a grace period it is gone later.
@@ -244,6 +253,9 @@ impl<T: Send + Sync + 'static> Api<T> {
             path = format!("{path}/{}", segment(name));
         }
         if !subresource.is_empty() {
+            if !subresource.split('/').all(is_segment) {
+                return Err(invalid(&action, &format!("`{subresource}` is no name of a subresource")));
+            }
             path = format!("{path}/{subresource}");
         }
         let accept = match self.resource.decoder().representation() {
@@ -276,8 +288,11 @@ impl<T: Send + Sync + 'static> Api<T> {
 
     async fn send(&self, call: Call) -> Result<Entry<T>, ClientError> {
         let answer = self.client.call(&call).await?;
-        self.resource.decoder().decode(answer.body()).map_err(|source| {
-            let action = call.action.clone();
+        self.decode(call.action, answer.body())
+    }
+
+    fn decode(&self, action: String, body: &[u8]) -> Result<Entry<T>, ClientError> {
+        self.resource.decoder().decode(body).map_err(|source| {
             // A Status or anything else that is no object of this kind has no name.
             if source.kind() == DecodeErrorKind::Nameless {
                 let problem = "the answer is no object".to_owned();

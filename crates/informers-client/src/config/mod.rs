@@ -18,12 +18,12 @@ pub use exec_plugin::{ExecApiVersion, ExecPlugin, InteractiveMode};
 pub use kubeconfig::Kubeconfig;
 pub use limits::{Gzip, Http2, Limits, Timeouts};
 pub use proxy::Proxy;
-pub(crate) use proxy::parse as parse_proxy;
+pub(crate) use proxy::{from_environment as proxy_from_environment, parse as parse_proxy};
 pub use secret::Secret;
 pub(crate) use tls::Pem;
 pub use tls::Tls;
 
-use crate::ClientError;
+use crate::{ClientError, RateLimit};
 
 /// Everything a [`Client`](crate::Client) needs to know: server, TLS, credentials, namespace, limits.
 ///
@@ -51,6 +51,7 @@ pub struct Config {
     pub(crate) gzip: Gzip,
     pub(crate) timeouts: Timeouts,
     pub(crate) limits: Limits,
+    pub(crate) rate_limit: Option<RateLimit>,
     pub(crate) http2: Http2,
     pub(crate) proxy: Proxy,
 }
@@ -144,6 +145,7 @@ impl Config {
             gzip: Gzip::default(),
             timeouts: Timeouts::default(),
             limits: Limits::default(),
+            rate_limit: None,
             http2: Http2::from_environment(environment),
             proxy: Proxy::Environment,
         })
@@ -247,6 +249,13 @@ impl Config {
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// With a limit for the number of requests; without, there is none.
+    #[must_use]
+    pub fn with_rate_limit(mut self, limit: RateLimit) -> Self {
+        self.rate_limit = Some(limit);
         self
     }
 

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use http::Uri;
+use hyper_util::client::proxy::matcher::Matcher;
 
+use super::Environment;
 use crate::ClientError;
 
 /// The proxy to go through.
@@ -37,6 +39,22 @@ impl fmt::Debug for Proxy {
     }
 }
 
+/// Which proxy the environment names for which server.
+pub(crate) fn from_environment(environment: &Environment) -> Matcher {
+    let first = |names: [&str; 2]| names.iter().find_map(|name| environment.var(name)).unwrap_or_default();
+    // In a CGI program HTTP_PROXY may be a request's `Proxy` header; client-go does not take it there either.
+    let http = match environment.var_os("REQUEST_METHOD") {
+        Some(_) => environment.var("http_proxy").unwrap_or_default(),
+        None => first(["HTTP_PROXY", "http_proxy"]),
+    };
+    Matcher::builder()
+        .all(first(["ALL_PROXY", "all_proxy"]))
+        .http(http)
+        .https(first(["HTTPS_PROXY", "https_proxy"]))
+        .no(first(["NO_PROXY", "no_proxy"]))
+        .build()
+}
+
 /// Reads a proxy's URL; `place` says where it stands.
 pub(crate) fn parse(url: &str, place: &str) -> Result<Uri, ClientError> {
     let wrong = |problem| ClientError::configuration(place, problem);
@@ -50,5 +68,53 @@ pub(crate) fn parse(url: &str, place: &str) -> Result<Uri, ClientError> {
         }
         Some("http" | "https" | "socks5" | "socks5h") => Err(wrong("the proxy's URL has no host")),
         _ => Err(wrong("the proxy's URL must begin with http://, https:// or socks5://")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(variables: &[(&str, &str)], server: &str) -> Option<String> {
+        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
+        let environment =
+            Environment::Fixed { variables: variables.collect(), service_account: Default::default() };
+        let found = from_environment(&environment).intercept(&server.parse().unwrap());
+        found.map(|found| found.uri().to_string())
+    }
+
+    #[test]
+    fn the_environment_names_a_proxy_for_each_scheme() {
+        let both = [("HTTPS_PROXY", "http://secure:3128"), ("http_proxy", "http://plain:3128")];
+        assert_eq!(found(&both, "https://cluster:6443").as_deref(), Some("http://secure:3128/"));
+        assert_eq!(found(&both, "http://cluster:8080").as_deref(), Some("http://plain:3128/"));
+        assert_eq!(found(&both[..1], "http://cluster:8080"), None);
+        let all = [("ALL_PROXY", "socks5://any:1080")];
+        assert_eq!(found(&all, "https://cluster:6443").as_deref(), Some("socks5://any:1080/"));
+        assert_eq!(found(&[], "https://cluster:6443"), None);
+        let cgi = [("HTTP_PROXY", "http://attacker:1"), ("REQUEST_METHOD", "GET")];
+        assert_eq!(found(&cgi, "http://cluster"), None);
+    }
+
+    #[test]
+    fn no_proxy_has_domains_addresses_and_ranges() {
+        let excluded = "10.0.0.0/8, fd00::/16,192.168.1.7,.internal.example, exact.example";
+        let variables = [("https_proxy", "http://proxy:3128"), ("no_proxy", excluded)];
+        for (server, through_proxy) in [
+            ("https://10.96.0.1:443", false),
+            ("https://11.96.0.1:443", true),
+            ("https://[fd00::1]:6443", false),
+            ("https://[fe00::1]:6443", true),
+            ("https://192.168.1.7", false),
+            ("https://192.168.1.8", true),
+            ("https://api.internal.example:6443", false),
+            ("https://exact.example:6443", false),
+            ("https://api.exact.example", false),
+            ("https://inexact.example", true),
+        ] {
+            assert_eq!(found(&variables, server).is_some(), through_proxy, "{server}");
+        }
+        let none_at_all = [("HTTPS_PROXY", "http://proxy:3128"), ("NO_PROXY", "*")];
+        assert_eq!(found(&none_at_all, "https://cluster:6443"), None);
     }
 }

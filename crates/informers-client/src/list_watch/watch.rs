@@ -142,7 +142,9 @@ impl<T: Send + Sync + 'static> Stream for Watch<T> {
                 }
                 // A server that ends its connections in good order ends its watches so too.
                 Poll::Ready(Some(Err(_))) if this.chunks.was_cut_gracefully() => {
-                    this.finish(Ok(StreamEnd::Clean));
+                    if let Some(framer) = this.framer.take() {
+                        this.finish(Ok(framer.finish()));
+                    }
                 }
                 Poll::Ready(Some(Err(error))) => this.finish(Err(error)),
                 Poll::Ready(None) => {

@@ -18,7 +18,7 @@ use tower_service::Service;
 
 use super::failure::TransportError;
 use super::tls::{TlsSource, TlsState};
-use crate::config::Proxy;
+use crate::config::{Environment, Proxy, proxy_from_environment};
 use crate::{ClientError, ConnectionFailure, Timeouts};
 
 const TCP_KEEP_ALIVE: Duration = Duration::from_secs(30);
@@ -85,7 +85,7 @@ impl Connector {
         let matcher = match proxy {
             Proxy::None => None,
             Proxy::Environment if is_loopback(&server) => None,
-            Proxy::Environment => Some(Matcher::from_env()),
+            Proxy::Environment => Some(proxy_from_environment(&Environment::Process)),
             Proxy::Url(url) => Some(Matcher::builder().all(url.to_string()).build()),
         };
         let via = matcher.and_then(|matcher| matcher.intercept(&server)).map(|found| Via {

@@ -2,8 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 mod api;
+mod cases;
+mod changes;
 mod credentials;
 mod errors;
+mod goaway;
 mod list;
 mod pool;
 mod proxy;
