@@ -33,6 +33,8 @@ struct State {
     syncing: Vec<HandlerId>,
     /// Newcomers count as syncing.
     newcomers_sync: bool,
+    /// Whether a resync is one delta, which asks for those who wait.
+    whole_resyncs: bool,
     changed: bool,
 }
 
@@ -43,8 +45,9 @@ enum Turns {
 }
 
 impl SharedCalendar {
-    /// `informer` is the period of handlers that do not say otherwise.
-    pub(crate) fn new(informer: Option<Duration>, parity: &Parity) -> Arc<Self> {
+    /// `informer` is the period of handlers that do not say otherwise; `whole_resyncs`, whether the queue keeps
+    /// lists and resyncs whole.
+    pub(crate) fn new(informer: Option<Duration>, parity: &Parity, whole_resyncs: bool) -> Arc<Self> {
         let turns = match parity.coerced_resync {
             true => Turns::Coerced(Ticks::new(informer)),
             false => Turns::Exact(ResyncCalendar::new()),
@@ -54,6 +57,7 @@ impl SharedCalendar {
             waiting: Vec::new(),
             syncing: Vec::new(),
             newcomers_sync: parity.same_version_updates,
+            whole_resyncs,
             changed: false,
         };
         Arc::new(Self { state: Mutex::new(state), reflector: AtomicWaker::new(), informer })
@@ -131,7 +135,7 @@ impl ResyncSchedule for CalendarSchedule {
 
     fn due(&mut self, now: Instant) -> bool {
         let mut state = self.0.state.lock();
-        let State { turns, waiting, syncing, .. } = &mut *state;
+        let State { turns, waiting, syncing, whole_resyncs, .. } = &mut *state;
         let calendar = match turns {
             Turns::Exact(calendar) => calendar,
             Turns::Coerced(ticks) => return ticks.tick(now),
@@ -140,13 +144,16 @@ impl ResyncSchedule for CalendarSchedule {
         if due.is_empty() {
             return false;
         }
+        let served = waiting.len();
         for handler in &due {
             if !waiting.contains(handler) {
                 waiting.push(*handler);
             }
         }
         *syncing = due;
-        true
+        // For those who wait already a resync is on its way. A second one behind it would only make the queue
+        // longer, without end if the period is shorter than a resync takes.
+        !*whole_resyncs || waiting.len() > served
     }
 
     fn poll_changed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -161,5 +168,25 @@ impl ResyncSchedule for CalendarSchedule {
         if let Turns::Coerced(ticks) = &mut self.0.state.lock().turns {
             ticks.restart(now);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resyncs_do_not_pile_up_behind_one_that_waits() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let calendar = SharedCalendar::new(None, &Parity::default(), true);
+        let mut schedule = CalendarSchedule(Arc::clone(&calendar));
+        let (often, seldom) = (HandlerId(1), HandlerId(2));
+        calendar.begin(often, Some(Duration::from_secs(1)), start);
+        calendar.begin(seldom, Some(Duration::from_secs(3)), start);
+        assert_eq!([1, 2, 3, 4].map(|seconds| schedule.due(at(seconds))), [true, false, true, false]);
+        assert_eq!(calendar.take_waiting(), [often, seldom]);
+        assert!(schedule.due(at(5)), "served, so the next turn counts");
+        assert_eq!(calendar.take_waiting(), [often]);
     }
 }

@@ -126,7 +126,7 @@ impl<T: Send + Sync + 'static> Core<T> {
         Arc::new(Self {
             name,
             store,
-            calendar: SharedCalendar::new(resync, &parity),
+            calendar: SharedCalendar::new(resync, &parity, queue.keeps_lists_whole()),
             backlog,
             queue,
             parity,
