@@ -116,6 +116,10 @@ impl<T> Coalesced<T> {
         self.pending.len() + self.doubled
     }
 
+    pub(crate) fn capacity(&self) -> usize {
+        self.pending.capacity().max(self.order.capacity())
+    }
+
     pub(crate) fn oldest(&self) -> Option<Instant> {
         self.order.iter().find_map(|(key, turn)| {
             self.pending.get(key).filter(|pending| pending.turn == *turn).map(|pending| pending.since)

@@ -10,6 +10,10 @@ use std::time::Instant;
 use coalesced::Coalesced;
 use informers_core::Event;
 
+/// A backlog that has run empty keeps room for this many events. What the first list or a burst took beyond
+/// that is given back, since an idle handler may never need it again.
+const KEPT: usize = 1024;
+
 /// What happens to events that a handler is too slow for. The store and the other handlers never wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -59,10 +63,14 @@ impl<T> Backlog<T> {
 
     /// Takes the first event. [`returned`](Self::returned) must follow once the handler is done with it.
     pub(crate) fn pop(&mut self) -> Option<Event<T>> {
-        match &mut self.events {
+        let event = match &mut self.events {
             Events::Coalesced(events) => events.pop(),
             Events::InOrder(events) => events.pop_front().map(|(_, event)| event),
+        };
+        if self.len() == 0 && self.capacity() > KEPT {
+            drop(self.empty());
         }
+        event
     }
 
     /// Notes that the handler has returned from an event for which [`is_initial`] holds.
@@ -97,12 +105,24 @@ impl<T> Backlog<T> {
 
     /// Takes out everything that waits, to be dropped.
     pub(crate) fn clear(&mut self) -> impl Sized + use<T> {
+        self.initial_pending = 0;
+        self.empty()
+    }
+
+    fn empty(&mut self) -> Events<T> {
         let empty = match &self.events {
             Events::Coalesced(_) => Events::Coalesced(Coalesced::new()),
             Events::InOrder(_) => Events::InOrder(VecDeque::new()),
         };
-        self.initial_pending = 0;
         std::mem::replace(&mut self.events, empty)
+    }
+
+    /// For how many events there is room already.
+    fn capacity(&self) -> usize {
+        match &self.events {
+            Events::Coalesced(events) => events.capacity(),
+            Events::InOrder(events) => events.capacity(),
+        }
     }
 }
 

@@ -181,3 +181,17 @@ fn an_initial_addition_that_comes_twice_is_waited_for_once() {
         assert!(backlog.is_synced(), "{policy:?}");
     }
 }
+
+#[test]
+fn a_backlog_that_ran_empty_gives_back_what_a_burst_took() {
+    for policy in [BacklogPolicy::Coalesced, BacklogPolicy::InOrder] {
+        let mut backlog = Backlog::new(policy);
+        for round in 0..2 {
+            for at in 0..10_000 {
+                backlog.push(added(&at.to_string(), 1, false), Instant::now());
+            }
+            assert_eq!(std::iter::from_fn(|| backlog.pop()).count(), 10_000, "{policy:?}, round {round}");
+            assert!(backlog.capacity() <= 1024, "{policy:?} keeps room for {}", backlog.capacity());
+        }
+    }
+}
