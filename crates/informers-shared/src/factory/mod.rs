@@ -169,6 +169,8 @@ impl<S: Source> Factory<S> {
 
     /// Stops every informer and waits until no task of theirs is left. No informers are made any more.
     ///
+    /// Called from inside a handler it would wait for itself; let another task do it.
+    ///
     /// # Cancel safety
     /// All are asked to stop at the first poll, whether the future is dropped later or not.
     pub async fn shutdown(&self) {

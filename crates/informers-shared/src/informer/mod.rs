@@ -38,7 +38,8 @@ use crate::sync::SyncWait;
 ///
 /// Takes the place of client-go's `SharedIndexInformer`. It is a handle: clones are the same informer, which
 /// reads its collection once, whoever uses it. The informer stops when the last of its handles, handler guards
-/// and subscriptions is dropped, or by [`stop`](Self::stop).
+/// and subscriptions is dropped, or by [`stop`](Self::stop). A handler that owns a handle of its own informer keeps it
+/// running for ever; let it own a clone of the [`store`](Self::store) instead.
 ///
 /// ```
 /// # use std::sync::Arc;
