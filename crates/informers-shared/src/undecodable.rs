@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use hashbrown::HashSet;
 use informers_core::{ObjectKey, Scope, Undecodable};
 use informers_delta_fifo::ReplacedAll;
 use parking_lot::Mutex;
@@ -37,8 +38,12 @@ impl UndecodableObjects {
 
     /// A list says anew which objects of its scope cannot be used.
     pub(crate) fn replace<T>(&self, list: &ReplacedAll<T>) {
+        // One that is not listed may be among those without a name: its copy stays, and stays stale.
+        let listed: Option<HashSet<_>> = (!list.proves_absence()).then(|| list.keys().collect());
         let mut known = self.0.lock();
-        known.named.retain(|key, _| !list.covers(key));
+        known.named.retain(|key, _| {
+            !list.covers(key) || listed.as_ref().is_some_and(|listed| !listed.contains(key))
+        });
         known.nameless.retain(|(scope, _)| *scope != list.scope);
         for object in &list.undecodable {
             match object.key() {
@@ -58,5 +63,37 @@ impl UndecodableObjects {
     pub(crate) fn len(&self) -> usize {
         let known = self.0.lock();
         known.named.len() + known.nameless.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use informers_core::{DecodeError, DecodeErrorKind, Entry};
+
+    use super::*;
+
+    fn bad(key: &str) -> Undecodable {
+        let object = Undecodable::new(DecodeError::new(DecodeErrorKind::Malformed));
+        object.with_identity(key.parse().unwrap(), "u".into(), "9".into())
+    }
+
+    #[test]
+    fn a_stale_copy_stays_stale_where_a_list_hides_whether_it_is_repaired() {
+        let objects = UndecodableObjects::default();
+        let list = |items: &[&str]| {
+            let items = items.iter().map(|key| Entry::keyed(key.parse().unwrap(), ())).collect();
+            ReplacedAll::new(Scope::all(), "9".into(), items)
+        };
+        let nameless = || Undecodable::new(DecodeError::new(DecodeErrorKind::Malformed));
+        objects.add(bad("a/x"));
+        objects.add(bad("a/y"));
+        let hides = list(&["a/y"]).with_undecodable(vec![nameless()]);
+        assert!(!hides.proves_absence());
+        objects.replace(&hides);
+        let known: Vec<_> =
+            objects.list().iter().map(|object| object.key().map(ToString::to_string)).collect();
+        assert_eq!(known, [Some("a/x".to_owned()), None]);
+        objects.replace(&list(&["a/x"]));
+        assert_eq!(objects.len(), 0);
     }
 }
