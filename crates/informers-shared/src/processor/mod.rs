@@ -138,11 +138,12 @@ impl<T: Send + Sync + 'static> Processor<T> {
         for (pending, old) in pending.into_iter().zip(before) {
             match pending {
                 Pending::Upsert { entry, shown_again: again } => {
-                    self.undecodable.remove(entry.key());
                     if again && old.as_ref().is_some_and(|old| old.same_version(&entry) || old.ptr_eq(&entry))
                     {
+                        // It may be a stale copy, which being shown again does not repair.
                         events.push((Audience::Syncing, shown_again(entry)));
                     } else {
+                        self.undecodable.remove(entry.key());
                         self.tell_upsert(old, entry, initial, events);
                     }
                 }

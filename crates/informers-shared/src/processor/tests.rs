@@ -195,6 +195,10 @@ fn a11_a_good_copy_stays_stale_until_it_is_repaired_or_gone() {
         (vec!["x@1".to_owned(), "y@2".to_owned()], vec!["x".to_owned()])
     );
 
+    let stale = bench.processor.writer().get("x").unwrap();
+    assert_eq!(bench.told([Delta::Sync(stale)]), ["Resync(x@1)"]);
+    assert_eq!(names(&bench), ["x"], "a resync repairs nothing");
+
     assert_eq!(bench.told([Delta::Updated(entry("x", "u", 10))]), ["Updated(x@1 -> 10)"]);
     assert!(names(&bench).is_empty(), "it was repaired");
 
