@@ -9,7 +9,7 @@ use informers::core::{LabelSelector, Scope};
 /// Prints every notification of a shared informer as a line of JSON, and its final store.
 ///
 /// Lines are {"type":"add"|"update"|"delete"|"synced"|"final", ...}; see the README of this folder. It ends at the
-/// deadline, on SIGTERM or Ctrl-C. Logs go to standard error; RUST_LOG chooses them.
+/// deadline, on SIGTERM or Ctrl-C. Warnings go to standard error; RUST_LOG chooses other logs.
 #[derive(Debug, Parser)]
 #[command(version)]
 pub(crate) struct Args {

@@ -27,7 +27,9 @@ const DELIVERY: Duration = Duration::from_secs(3);
 #[tokio::main]
 async fn main() -> ExitCode {
     let args = Args::parse();
-    let filter = tracing_subscriber::EnvFilter::from_default_env();
+    // Without a word from $RUST_LOG, failures are told: otherwise a server that refuses looks like an empty one.
+    let warnings = tracing_subscriber::filter::LevelFilter::WARN.into();
+    let filter = tracing_subscriber::EnvFilter::builder().with_default_directive(warnings).from_env_lossy();
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_env_filter(filter).init();
     match run(&args).await {
         Ok(()) => ExitCode::SUCCESS,

@@ -103,3 +103,29 @@ fn bad_input_is_named() {
     assert!(run("nowhere/config", "pods").contains("nowhere/config"));
     assert!(run("nowhere/config", "gadgets").contains("--resource"));
 }
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_refuses_is_told_on_standard_error() {
+    // The token is not sent without TLS.
+    let server = ApiServer::builder().token("let-me-in").start().await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("config");
+    server.write_kubeconfig(&kubeconfig).unwrap();
+    let mut program = Command::new(env!("CARGO_BIN_EXE_informer-log"))
+        .args(["--resource", "pods", "--namespace", "default", "--deadline", "60", "--kubeconfig"])
+        .arg(&kubeconfig)
+        .env_remove("RUST_LOG")
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let told = tokio::task::spawn_blocking(move || {
+        let lines = BufReader::new(program.stderr.take().unwrap()).lines();
+        let told = lines.map(Result::unwrap).find(|line| line.contains("cannot list pods"));
+        program.kill().unwrap();
+        program.wait().unwrap();
+        told
+    });
+    assert!(told.await.unwrap().is_some_and(|line| line.contains("401")));
+}
