@@ -60,6 +60,11 @@ impl UndecodableObjects {
         known.named.values().chain(known.nameless.iter().map(|(_, object)| object)).cloned().collect()
     }
 
+    /// The names of those that have one.
+    pub(crate) fn keys(&self) -> Vec<ObjectKey> {
+        self.0.lock().named.keys().cloned().collect()
+    }
+
     pub(crate) fn len(&self) -> usize {
         let known = self.0.lock();
         known.named.len() + known.nameless.len()

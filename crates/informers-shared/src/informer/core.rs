@@ -208,7 +208,7 @@ impl<T: Send + Sync + 'static> Core<T> {
         if let Some((transform, _)) = transform {
             options = options.with_transform(transform);
         }
-        let (queue, consumer) = self.queue.connect(&self.store, options, &self.parity);
+        let (queue, consumer) = self.queue.connect(&self.store, &self.undecodable, options, &self.parity);
         self.calendar.start();
         let mut statuses = Vec::new();
         let mut reflectors = Vec::new();

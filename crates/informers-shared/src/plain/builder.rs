@@ -144,14 +144,15 @@ impl<T: Send + Sync + 'static> PlainInformerBuilder<T> {
         if let Some(transform) = self.transform {
             options = options.with_transform(transform);
         }
-        let (queue, consumer) = self.queue.connect(&store, options, &self.parity);
+        let undecodable = UndecodableObjects::default();
+        let (queue, consumer) = self.queue.connect(&store, &undecodable, options, &self.parity);
         let reflector = self
             .settings
             .apply(Reflector::builder(self.collection, queue.sink()), &self.parity)
             .name(&name)
             .resync(Asked { every: Every::new(self.resync), ask: self.should_resync })
             .build();
-        let processor = Processor::new(writer, UndecodableObjects::default(), [Scope::all()])
+        let processor = Processor::new(writer, undecodable, [Scope::all()])
             .with_parity(self.parity, self.queue.keeps_lists_whole());
         PlainInformer { name, reflector, queue, consumer, processor, store, process: self.process }
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use informers_core::{Deletion, Entry, Event, JsonDecoder, ObjectKey, Resource, Scope, Source, Transform};
-use informers_shared::{BacklogPolicy, Error, InformerBuilder, ReflectorSettings, SharedInformer};
+use informers_shared::{BacklogPolicy, Error, InformerBuilder, QueueKind, ReflectorSettings, SharedInformer};
 use informers_testkit::{EventRecorder, RequestMatch, SimulatedServer, Status, settle};
 use serde_json::json;
 
@@ -313,6 +313,33 @@ async fn a11_one_bad_object_costs_only_itself() {
         "nobody hears the deletion of what he never saw: {told:?}"
     );
     assert_eq!(log.replay().unwrap()["ns/spoiled"].data.value, Colour::Red, "the repair is an update");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bad_object_that_went_unseen_is_forgotten_behind_every_queue() {
+    for queue in [QueueKind::InOrder, QueueKind::PlainInOrder, QueueKind::DeltaFifo] {
+        let server = SimulatedServer::new();
+        put(&server, "never-good", "infrared");
+        put(&server, "good", "red");
+        let resource: Resource<Painted> = Resource::new(config_maps(), JsonDecoder::new());
+        let collection = server.list_watch(&resource, &Scope::all()).unwrap();
+        let informer = SharedInformer::builder(collection).queue(queue).build();
+        informer.start().unwrap();
+        informer.synced().await.unwrap();
+        settle().await;
+        assert_eq!(informer.undecodable().len(), 1, "{queue:?}");
+
+        // Nothing runs between these: no watch tells of the deletion, and the next list lacks the object.
+        server.close_watches();
+        delete(&server, "never-good");
+        put(&server, "good", "green");
+        server.compact();
+        put(&server, "good", "red");
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert!(informer.undecodable().is_empty(), "{queue:?}: {:?}", informer.undecodable());
+        assert_eq!(informer.store().len(), 1, "{queue:?}");
+        informer.stop().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
