@@ -62,7 +62,17 @@ impl Kubeconfig {
             };
             ClientError::configuration(path.display().to_string(), problem).because(error)
         })?;
-        Self::from_text(&text::decode(&bytes, path)?, path)
+        Self::from_bytes(&bytes, path)
+    }
+
+    /// As [`read`](Self::read), with the contents of a file at hand; `path` says where it lies, for relative
+    /// paths in it and for errors.
+    ///
+    /// # Errors
+    /// If it is no text (UTF-8, or UTF-16 with its mark), or is no YAML.
+    pub fn from_bytes(bytes: &[u8], path: impl AsRef<Path>) -> Result<Self, ClientError> {
+        let path = path.as_ref();
+        Self::from_text(&text::decode(bytes, path)?, path)
     }
 
     /// Reads several files, the most important first. Missing and empty ones are skipped.
