@@ -11,6 +11,7 @@ mod lint;
 mod markdown;
 mod process;
 mod results;
+mod soak;
 mod test_run;
 mod tidy;
 mod vectors;
@@ -35,9 +36,11 @@ cargo xtask TASK
         compares the dependencies between our crates, and what each drags in, with the table
   tidy  purity of the machines, first lines, links, guarantees and their tests
   alone [CRATE...]
-        checks each crate by itself, with no and with all features
+        checks each crate by itself, with no, each and all features
   package [--verify]
         packages the crates in dependency order; --verify also builds what was packed
+  soak [--seed N] [--count N]
+        records fresh traces of client-go (needs Go and the shared folder) and replays them
   control-plane path
         where the binaries are; fails when they are not built
   control-plane build [--full]
@@ -81,6 +84,7 @@ fn dispatch(arguments: &[String]) -> Result<()> {
         ("alone", crates) => alone::check(&workspace, crates),
         ("package", []) => alone::package(&workspace, false),
         ("package", ["--verify"]) => alone::package(&workspace, true),
+        ("soak", options) => soak::run(&workspace, &soak::Options::parse(options)?),
         ("control-plane", ["path"]) => control_plane::print_path(&workspace),
         ("control-plane", ["build"]) => control_plane::build(&workspace, control_plane::BASIC).map(drop),
         ("control-plane", ["build", "--full"]) => {

@@ -1,11 +1,12 @@
-//! Rules for documents: relative links lead somewhere, guarantees name tests that exist.
+//! Rules for documents: relative links lead somewhere, guarantees and parity name tests and switches that exist.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Component, Path, PathBuf};
 
 use crate::tidy::{File, numbered};
 
 const GUARANTEES: &str = "docs/guarantees.md";
+const PARITY: &str = "docs/parity.md";
 
 pub(crate) fn check(root: &Path, files: &[File]) -> Vec<String> {
     let mut findings = Vec::new();
@@ -13,7 +14,10 @@ pub(crate) fn check(root: &Path, files: &[File]) -> Vec<String> {
     for document in documents {
         findings.extend(dead_links(root, document));
         if document.path == Path::new(GUARANTEES) {
-            findings.extend(guarantees(document, &functions(files)));
+            findings.extend(guarantees(document, &Functions::of(files)));
+        }
+        if document.path == Path::new(PARITY) {
+            findings.extend(parity(document, &Functions::of(files), &switches(files)));
         }
     }
     findings
@@ -70,14 +74,35 @@ fn flatten(path: &Path) -> Option<PathBuf> {
     Some(flat)
 }
 
-/// Names of all functions, and of tests that a macro makes from a list of names.
-fn functions(files: &[File]) -> HashSet<&str> {
-    let sources = files.iter().filter(|file| file.path.extension().is_some_and(|ending| ending == "rs"));
-    sources
-        .flat_map(|file| {
-            file.text.match_indices("fn ").map(|(at, start)| name_at(&file.text[at + start.len()..]))
+/// The files in which a function of a name is.
+struct Functions<'a>(HashMap<&'a str, Vec<&'a Path>>);
+
+impl<'a> Functions<'a> {
+    fn of(files: &'a [File]) -> Self {
+        let mut places: HashMap<&str, Vec<&Path>> = HashMap::new();
+        for file in files.iter().filter(|file| file.path.extension().is_some_and(|ending| ending == "rs")) {
+            for (at, start) in file.text.match_indices("fn ") {
+                places.entry(name_at(&file.text[at + start.len()..])).or_default().push(&file.path);
+            }
+        }
+        Self(places)
+    }
+
+    /// Whether there is such a test: `file.rs::name`, or names of crates, folders and modules before the name.
+    fn have(&self, test: &str) -> bool {
+        test.rsplit_once("::").is_some_and(|(place, name)| {
+            self.0.get(name).is_some_and(|paths| paths.iter().any(|path| is_at(path, place)))
         })
-        .collect()
+    }
+}
+
+fn is_at(path: &Path, place: &str) -> bool {
+    if place.ends_with(".rs") {
+        return path.ends_with(place);
+    }
+    place.split("::").all(|part| {
+        path.iter().any(|component| component == part) || path.file_stem().is_some_and(|stem| stem == part)
+    })
 }
 
 fn name_at(text: &str) -> &str {
@@ -85,21 +110,51 @@ fn name_at(text: &str) -> &str {
 }
 
 /// Each item of the contract names at least one test, and each test it names exists.
-fn guarantees(document: &File, functions: &HashSet<&str>) -> Vec<String> {
+fn guarantees(document: &File, functions: &Functions<'_>) -> Vec<String> {
     let mut findings = Vec::new();
     for (number, item) in items(&document.text) {
         let tests: Vec<&str> = test_names(&item).collect();
         if tests.is_empty() {
             findings.push(format!("{GUARANTEES}:{number}: this guarantee names no test"));
         }
-        for test in tests {
-            let function = test.rsplit("::").next().unwrap_or(test);
-            if !functions.contains(function) {
-                findings.push(format!("{GUARANTEES}:{number}: there is no test `{test}`"));
-            }
+        for test in tests.into_iter().filter(|test| !functions.have(test)) {
+            findings.push(format!("{GUARANTEES}:{number}: there is no test `{test}`"));
         }
     }
     findings
+}
+
+/// Each test and each switch that is named exists, and no switch is left out.
+fn parity(document: &File, functions: &Functions<'_>, switches: &BTreeSet<&str>) -> Vec<String> {
+    let mut findings = Vec::new();
+    let mut missing = switches.clone();
+    for (number, line) in outside_code(&document.text) {
+        for test in test_names(line).filter(|test| !functions.have(test)) {
+            findings.push(format!("{PARITY}:{number}: there is no test `{test}`"));
+        }
+        for switch in quoted(line).filter_map(|quoted| quoted.strip_prefix("Parity::")) {
+            if !switch.ends_with("()") && !switches.contains(switch) {
+                findings.push(format!("{PARITY}:{number}: there is no switch `Parity::{switch}`"));
+            }
+            missing.remove(switch);
+        }
+    }
+    findings
+        .extend(missing.iter().map(|switch| format!("{PARITY}: the switch `Parity::{switch}` is not there")));
+    findings
+}
+
+/// The switches of the structs named `Parity`.
+fn switches(files: &[File]) -> BTreeSet<&str> {
+    let structs = files.iter().filter(|file| file.path.ends_with("src/parity.rs")).filter_map(|file| {
+        let (_, body) = file.text.split_once("pub struct Parity {")?;
+        body.split_once("\n}").map(|(body, _)| body)
+    });
+    structs
+        .flat_map(str::lines)
+        .filter_map(|line| line.trim().strip_suffix(": bool,"))
+        .map(|field| field.trim_start_matches("pub "))
+        .collect()
 }
 
 /// List items with the number of their first line; lines that go on with an item are indented.
@@ -129,7 +184,7 @@ fn starts_item(line: &str) -> bool {
 
 /// `crate::path::test_name` or `file.rs::test_name` in back quotes; types and methods are no tests.
 fn test_names(item: &str) -> impl Iterator<Item = &str> {
-    item.split('`').skip(1).step_by(2).filter(|quoted| {
+    quoted(item).filter(|quoted| {
         quoted.rsplit_once("::").is_some_and(|(place, name)| {
             let word = |text: &str| {
                 text.chars()
@@ -138,6 +193,10 @@ fn test_names(item: &str) -> impl Iterator<Item = &str> {
             word(name) && place.split("::").all(|part| word(&part.replace(['-', '.', '/'], "_")))
         })
     })
+}
+
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
 }
 
 #[cfg(test)]
@@ -165,10 +224,10 @@ mod tests {
 
     #[test]
     fn guarantees_without_a_test_or_with_an_unknown_one_are_found() {
-        let source = document("tests/a.rs", "#[test]\nfn deletes_come_last() {}\n");
+        let source = document("crates/shared/src/tests.rs", "#[test]\nfn deletes_come_last() {}\n");
         let text = "# Contract\n- One (`shared::tests::deletes_come_last`).\n- Two: see `Store::get`.\n- Three,\n  held by\n  `main_job.rs::gone`.\n";
         let files = [source];
-        let findings = guarantees(&document(GUARANTEES, text), &functions(&files));
+        let findings = guarantees(&document(GUARANTEES, text), &Functions::of(&files));
         assert_eq!(
             findings,
             [
@@ -183,5 +242,45 @@ mod tests {
         let names: Vec<&str> =
             test_names("`informers-shared/tests/a.rs::one`, `a::B::c`, `x::two` and `plain`").collect();
         assert_eq!(names, ["informers-shared/tests/a.rs::one", "x::two"]);
+    }
+
+    #[test]
+    fn a_test_of_another_place_is_no_test() {
+        let files = [document("crates/informers-store/tests/store.rs", "fn cache() {}")];
+        let functions = Functions::of(&files);
+        for (test, exists) in [
+            ("informers-store::cache", true),
+            ("tests/store.rs::cache", true),
+            ("store::cache", true),
+            ("informers-pager::cache", false),
+            ("other.rs::cache", false),
+            ("informers-store::index", false),
+        ] {
+            assert_eq!(functions.have(test), exists, "{test}");
+        }
+    }
+
+    #[test]
+    fn parity_names_every_switch_and_no_other() {
+        let files = [
+            document(
+                "crates/a/src/parity.rs",
+                "pub struct Parity {\n    /// Doc.\n    pub one: bool,\n    pub part: b::Parity,\n}\n",
+            ),
+            document(
+                "crates/b/src/parity.rs",
+                "pub struct Parity {\n    two: bool,\n    three: bool,\n}\nimpl Parity {}\n",
+            ),
+        ];
+        let text = "`Parity::client_go_0_37()`\n| x | `Parity::one`, `Parity::two` |\n| y | `Parity::four`, `b::gone` |\n";
+        let findings = parity(&document(PARITY, text), &Functions::of(&files), &switches(&files));
+        assert_eq!(
+            findings,
+            [
+                "docs/parity.md:3: there is no test `b::gone`",
+                "docs/parity.md:3: there is no switch `Parity::four`",
+                "docs/parity.md: the switch `Parity::three` is not there"
+            ]
+        );
     }
 }
