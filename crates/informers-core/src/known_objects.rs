@@ -18,6 +18,12 @@ pub trait KnownObjects<T>: Send + Sync {
 
     /// The object of this key.
     fn get_known(&self, key: &str) -> Option<Entry<T>>;
+
+    /// Whether there is an object of this key. There may be one that [`get_known`](Self::get_known) cannot give,
+    /// since it could not be decoded.
+    fn knows(&self, key: &str) -> bool {
+        self.get_known(key).is_some()
+    }
 }
 
 impl<T: Send + Sync, S: std::hash::BuildHasher + Send + Sync> KnownObjects<T>
@@ -39,5 +45,9 @@ impl<T, K: KnownObjects<T> + ?Sized> KnownObjects<T> for std::sync::Arc<K> {
 
     fn get_known(&self, key: &str) -> Option<Entry<T>> {
         (**self).get_known(key)
+    }
+
+    fn knows(&self, key: &str) -> bool {
+        (**self).knows(key)
     }
 }

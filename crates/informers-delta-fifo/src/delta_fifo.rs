@@ -123,7 +123,7 @@ impl<T> DeltaFifo<T> {
 
     /// Whether a deletion of this key says anything new.
     pub(crate) fn has(&self, key: &ObjectKey) -> bool {
-        let stored = || self.known.as_ref().is_some_and(|known| known.get_known(key.as_str()).is_some());
+        let stored = || self.known.as_ref().is_some_and(|known| known.knows(key.as_str()));
         self.items.contains_key(key) || self.in_flight.contains(key) || stored()
     }
 

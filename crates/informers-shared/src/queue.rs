@@ -72,4 +72,8 @@ impl<T: Send + Sync + 'static> KnownObjects<T> for Known<T> {
     fn get_known(&self, key: &str) -> Option<Entry<T>> {
         self.store.get(key)
     }
+
+    fn knows(&self, key: &str) -> bool {
+        self.store.contains(key) || self.undecodable.contains(key)
+    }
 }

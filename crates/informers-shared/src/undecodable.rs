@@ -60,6 +60,11 @@ impl UndecodableObjects {
         known.named.values().chain(known.nameless.iter().map(|(_, object)| object)).cloned().collect()
     }
 
+    /// Whether one of them has this name.
+    pub(crate) fn contains(&self, key: &str) -> bool {
+        self.0.lock().named.contains_key(key)
+    }
+
     /// The names of those that have one.
     pub(crate) fn keys(&self) -> Vec<ObjectKey> {
         self.0.lock().named.keys().cloned().collect()
