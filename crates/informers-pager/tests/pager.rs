@@ -10,7 +10,7 @@ use informers_core::{
     Entry, Error, ErrorKind, Item, ListParams, ListPart, ListStream, ListTrailer, ListWatch, ObjectKey,
     VersionMatch, WatchParams, WatchStream,
 };
-use informers_pager::{Page, Pager, PagerError};
+use informers_pager::{Page, Pager, PagerError, Parity};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -160,15 +160,16 @@ async fn a_panic_of_the_callback_reaches_the_caller() {
             seeing.lock().unwrap().push(number(&item));
             std::future::ready(if number(&item) == 2 { panic!("told to") } else { Ok::<_, Error>(()) })
         };
-        Pager::new()
-            .page_size(10)
-            .each_item(&list_watch, from_any(), &CancellationToken::new(), panicking)
-            .await
+        let pager = Pager::new().page_size(10).page_buffer_size(1);
+        pager.each_item(&list_watch, from_any(), &CancellationToken::new(), panicking).await
     });
     assert!(walk.await.unwrap_err().is_panic());
     let seen = seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
     assert_eq!(seen, [0, 1, 2]);
-    assert!(server.requests().len() < 6, "and nothing goes on reading");
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    assert!(server.requests().len() <= 3, "and nothing goes on reading");
 }
 
 #[tokio::test]
@@ -310,4 +311,36 @@ async fn pages_and_items_are_streams() {
     let items: Vec<_> = pager.pages(list_watch, from_any()).into_items().collect().await;
     assert_eq!(items.len(), 25);
     assert!(items.iter().all(Result::is_ok));
+}
+
+#[tokio::test]
+async fn each_item_keeps_version_in_client_go() {
+    for (keeps, second) in [(false, ""), (true, "0")] {
+        let (server, list_watch) = shared(Numbers::new(20, 10));
+        let pager = Pager::new().page_size(10).parity(Parity::default().each_item_keeps_version(keeps));
+        let pass_over = |_| std::future::ready(Ok::<_, std::convert::Infallible>(()));
+        pager.each_item(&list_watch, from_any(), &CancellationToken::new(), pass_over).await.unwrap();
+        let versions: Vec<_> = server.requests().iter().map(ListParams::version).collect();
+        assert_eq!(versions, ["0".into(), second.into()]);
+    }
+}
+
+#[tokio::test]
+async fn a_cancellation_waits_for_the_end_of_the_page_in_client_go() {
+    for (only, expected) in [(false, 4), (true, 10)] {
+        let (_, list_watch) = shared(Numbers::new(30, 10));
+        let (cancel, mut seen) = (CancellationToken::new(), 0);
+        let pager = Pager::new().page_size(10).parity(Parity::default().cancel_between_pages_only(only));
+        let outcome = pager
+            .each_item(&list_watch, from_any(), &cancel, |_| {
+                seen += 1;
+                if seen == 4 {
+                    cancel.cancel();
+                }
+                std::future::ready(Ok::<_, std::convert::Infallible>(()))
+            })
+            .await;
+        assert!(outcome.unwrap_err().is_canceled());
+        assert_eq!(seen, expected);
+    }
 }

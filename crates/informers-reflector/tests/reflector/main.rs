@@ -7,6 +7,7 @@ mod cases;
 mod client_go;
 mod denials;
 mod golden;
+mod parity;
 mod server;
 mod sink;
 mod states;

@@ -386,3 +386,11 @@ async fn handlers_may_come_while_the_informer_starts_and_go_while_it_stops() {
         assert!(informer.status().handlers.is_empty());
     }
 }
+
+#[test]
+fn a_handler_is_named_after_the_place_where_it_was_added() {
+    let informer = informer(&server_with([]));
+    let unnamed = informer.on_event(|_| {});
+    assert!(unnamed.name().contains("handlers.rs:"), "{}", unnamed.name());
+    assert_eq!(informer.handler().name("cache").on_event(|_| {}).name(), "cache");
+}
