@@ -87,7 +87,7 @@ pub use config::{
     Config, Credentials, ExecApiVersion, ExecPlugin, Gzip, Http2, Impersonation, InteractiveMode, Kubeconfig,
     Limits, Proxy, Secret, Timeouts, Tls,
 };
-pub use discovery::ServerVersion;
+pub use discovery::{Discovery, ServerVersion};
 pub use error::{ClientError, ConnectionFailure};
 pub use informers_wire::Status;
 pub use rate_limit::RateLimit;

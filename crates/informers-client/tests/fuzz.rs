@@ -85,8 +85,22 @@ fn watches_do_not_depend_on_how_they_arrive() {
 }
 
 #[test]
-fn kubeconfigs_are_read_or_refused_and_show_no_secret() {
+fn kubeconfigs_are_read_or_refused() {
     run("kubeconfig", targets::kubeconfig);
+}
+
+#[test]
+fn kubeconfigs_of_the_corpus_show_no_secret() {
+    let mut secrets = 0;
+    for content in corpus("kubeconfig") {
+        secrets += usize::from(String::from_utf8_lossy(&content).contains("s3cret"));
+        let kubeconfig = informers_client::Kubeconfig::from_bytes(&content, "/nowhere/kubeconfig").unwrap();
+        if let Ok(config) = informers_client::Config::from_kubeconfig(&kubeconfig, None) {
+            let shown = format!("{config:?} {kubeconfig:?}");
+            assert!(!shown.contains("s3cret"), "{shown}");
+        }
+    }
+    assert!(secrets >= 3);
 }
 
 #[test]

@@ -309,7 +309,7 @@ async fn a30_each_scope_has_its_own_path_and_keeps_its_selectors() {
             format!("{custom}/namespaces/b/widgets{query}"),
             cluster.clone(),
             format!("{custom}/widgets{query}"),
-            cluster.clone(),
+            cluster,
         ]
     );
 }

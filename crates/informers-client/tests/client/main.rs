@@ -5,6 +5,7 @@ mod api;
 mod cases;
 mod changes;
 mod credentials;
+mod discovery;
 mod errors;
 mod goaway;
 mod list;

@@ -1,10 +1,19 @@
 //! Which resources the server has.
 
+mod established;
+mod suggest;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, header};
 use informers_core::{ResourceScope, ResourceType};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use self::suggest::suggestions;
 use crate::client::Call;
 use crate::encode::segment;
 use crate::list_watch::{JSON, is_segment};
@@ -35,7 +44,8 @@ impl Client {
     /// # Errors
     /// If the server is not reached or refuses.
     pub async fn server_version(&self) -> Result<ServerVersion, ClientError> {
-        self.read("/version", "ask for the server's version").await
+        let (path, action) = ("/version", "ask for the server's version");
+        parse(&self.read_bytes(path, action).await?, path, action)
     }
 
     /// Finds a resource by name: `pods`, `deployments.apps`, `widgets.v1.example.com`; singular and short
@@ -54,6 +64,74 @@ impl Client {
     /// # }
     /// ```
     pub async fn discover(&self, name: &str) -> Result<ResourceType, ClientError> {
+        Catalog { client: self, memory: None }.find(name).await
+    }
+
+    /// As [`discover`](Self::discover) for many names: what the server said is remembered.
+    #[must_use]
+    pub fn discovery(&self) -> Discovery {
+        Discovery { client: self.clone(), memory: Arc::default() }
+    }
+}
+
+/// Finds resources by name, and remembers what the server said; it is made by [`Client::discovery`]. A clone
+/// shares the memory.
+///
+/// A name that is not found is asked for anew, once, as a resource may have been added since; what was found
+/// stays as it was until [`forget`](Self::forget). client-go's deferred REST mapper does the same.
+///
+/// ```no_run
+/// # async fn example(client: informers_client::Client) -> Result<(), informers_client::ClientError> {
+/// let discovery = client.discovery();
+/// for name in ["pods", "deployments.apps", "widgets.example.com"] {
+///     println!("{name}: {}", discovery.find(name).await?.api_version());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Discovery {
+    client: Client,
+    memory: Arc<Memory>,
+}
+
+/// Answers by path.
+type Memory = Mutex<HashMap<String, Bytes>>;
+
+impl Discovery {
+    /// Finds a resource by a name as [`Client::discover`] takes it.
+    ///
+    /// # Errors
+    /// As [`Client::discover`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing but the request that runs.
+    pub async fn find(&self, name: &str) -> Result<ResourceType, ClientError> {
+        let remembered = !self.memory.lock().is_empty();
+        let catalog = Catalog { client: &self.client, memory: Some(&self.memory) };
+        match catalog.find(name).await {
+            Err(ClientError::UnknownResource { .. }) if remembered => {
+                self.forget();
+                catalog.find(name).await
+            }
+            found => found,
+        }
+    }
+
+    /// Forgets what the server said.
+    pub fn forget(&self) {
+        self.memory.lock().clear();
+    }
+}
+
+/// What the server says of its resources, asked or remembered.
+struct Catalog<'a> {
+    client: &'a Client,
+    memory: Option<&'a Memory>,
+}
+
+impl Catalog<'_> {
+    async fn find(&self, name: &str) -> Result<ResourceType, ClientError> {
         let (plural, group) = name.split_once('.').unwrap_or((name, ""));
         let mut known = Vec::new();
         if group.is_empty() {
@@ -113,61 +191,41 @@ impl Client {
     }
 
     async fn read<D: DeserializeOwned>(&self, path: &str, action: &str) -> Result<D, ClientError> {
+        let known = self.memory.and_then(|memory| memory.lock().get(path).cloned());
+        let answer = match known {
+            Some(answer) => answer,
+            None => self.client.read_bytes(path, action).await?,
+        };
+        let parsed = parse(&answer, path, action)?;
+        if let Some(memory) = self.memory {
+            memory.lock().insert(path.to_owned(), answer);
+        }
+        Ok(parsed)
+    }
+}
+
+impl Client {
+    async fn read_bytes(&self, path: &str, action: &str) -> Result<Bytes, ClientError> {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT, HeaderValue::from_static(JSON));
         let call = Call {
             method: Method::GET,
             path: path.to_owned(),
             headers,
-            body: bytes::Bytes::new(),
+            body: Bytes::new(),
             gzip: true,
             action: action.to_owned(),
         };
-        let answer = self.call(&call).await?;
-        serde_json::from_slice(answer.body()).map_err(|error| ClientError::UnexpectedAnswer {
-            action: action.to_owned(),
-            problem: format!("what stands under {path} is not what API servers have there"),
-            source: crate::error::cause(error),
-        })
+        Ok(self.call(&call).await?.into_body())
     }
 }
 
-/// The names that are most like what was asked for.
-fn suggestions(wanted: &str, known: Vec<String>) -> Vec<String> {
-    let wanted = wanted.to_lowercase();
-    let plural = wanted.split('.').next().unwrap_or_default();
-    let mut scored: Vec<(usize, String)> = known
-        .into_iter()
-        .filter_map(|name| {
-            let own = name.split('.').next().unwrap_or_default();
-            let distance = distance(plural, own);
-            let allowed = (plural.chars().count() / 3).max(1);
-            (distance <= allowed).then_some((distance * 100 + self::distance(&wanted, &name), name))
-        })
-        .collect();
-    scored.sort();
-    scored.dedup();
-    // Where the name itself is right, only the group was wrong.
-    if scored.first().is_some_and(|(score, _)| *score < 100) {
-        scored.retain(|(score, _)| *score < 100);
-    }
-    scored.into_iter().map(|(_, name)| name).take(3).collect()
-}
-
-/// How many letters must be changed, added or removed to come from one text to the other.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
+fn parse<D: DeserializeOwned>(answer: &[u8], path: &str, action: &str) -> Result<D, ClientError> {
+    serde_json::from_slice(answer).map_err(|error| ClientError::UnexpectedAnswer {
+        action: action.to_owned(),
+        problem: format!("what stands under {path} is not what API servers have there"),
+        source: crate::error::cause(error),
+    })
 }
 
 #[derive(Deserialize)]
@@ -228,27 +286,5 @@ impl ApiResource {
     fn resource_type(&self, group: &str, version: &str) -> ResourceType {
         let scope = if self.namespaced { ResourceScope::Namespaced } else { ResourceScope::Cluster };
         ResourceType::new(group.to_owned(), version.to_owned(), self.kind.clone(), self.name.clone(), scope)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_likeliest_names_come_first() {
-        let known = ["pods", "nodes", "podtemplates", "widgets.example.com", "widgets.other.io"];
-        let known = || known.map(str::to_owned).to_vec();
-        assert_eq!(suggestions("pod", known()), ["pods"]);
-        assert_eq!(suggestions("wigets.example.com", known()), ["widgets.example.com", "widgets.other.io"]);
-        assert_eq!(suggestions("widgets", known()), ["widgets.other.io", "widgets.example.com"]);
-        assert!(suggestions("gizmos", known()).is_empty());
-    }
-
-    #[test]
-    fn distances_count_single_letters() {
-        for (a, b, expected) in [("", "", 0), ("a", "", 1), ("pods", "pod", 1), ("kitten", "sitting", 3)] {
-            assert_eq!(distance(a, b), expected, "{a} {b}");
-        }
     }
 }
