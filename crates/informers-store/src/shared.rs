@@ -14,8 +14,8 @@ use crate::postings::AnyPostings;
 use crate::primary::Primary;
 
 /// A reader locks the shard of its thread, so readers write no cache line that another thread reads; the
-/// writer locks all shards. No user code runs under it but `Eq` of index values, and nothing of the user's
-/// is dropped.
+/// writer locks all shards. No user code runs under it but `Eq`, `Borrow` and, for a list of all values, `Clone`
+/// of index values, and nothing of the user's is dropped.
 pub(crate) struct Shared<T> {
     inner: ShardedLock<Inner<T>>,
     hasher: DefaultHashBuilder,

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-use hashbrown::HashSet;
+use hashbrown::HashMap;
 use informers_core::{Entry, ObjectKey, ResourceVersion};
 
 use crate::definition::{AnyDefinition, State};
@@ -43,8 +43,8 @@ pub struct StoreWriter<T> {
     parity: Parity,
 }
 
-/// From this many writes on, a replacement of a scope builds new content beside the old one instead of
-/// making readers wait.
+/// From this many writes on, which also change more than an eighth of the store, a list builds new content
+/// beside the old one instead of making readers wait. Fewer are committed faster than everything is rebuilt.
 const REBUILD: usize = 1000;
 
 /// One write of a batch.
@@ -123,9 +123,27 @@ impl<T: Send + Sync + 'static> StoreWriter<T> {
         old
     }
 
-    /// Makes writes visible at once, and sets the version of the store to this one.
-    pub(crate) fn apply_as(&mut self, writes: Vec<Write<T>>, version: ResourceVersion) {
-        if writes.len() >= REBUILD {
+    /// Makes several writes visible at once, and with them this version of the store: what a list changes. Of
+    /// several writes to one key the last one counts.
+    ///
+    /// Where that is a large part of the store, the new content is built beside the old one, so readers are
+    /// not held up.
+    ///
+    /// ```
+    /// use informers_core::{Entry, ObjectKey};
+    /// use informers_store::{StoreWriter, Write};
+    ///
+    /// let mut writer = StoreWriter::new();
+    /// writer.insert(Entry::keyed(ObjectKey::new("shop", "web"), 1));
+    /// let db = Entry::keyed(ObjectKey::new("shop", "db"), 1);
+    /// writer.apply_as(vec![Write::Remove(ObjectKey::new("shop", "web")), Write::Insert(db)], "7".into());
+    ///
+    /// let store = writer.reader();
+    /// assert!(store.contains("shop/db") && store.len() == 1);
+    /// assert_eq!(store.version().to_string(), "7");
+    /// ```
+    pub fn apply_as(&mut self, writes: Vec<Write<T>>, version: ResourceVersion) {
+        if writes.len() >= REBUILD.max(self.reader().len() / 8) {
             return self.replace(self.after(writes), version);
         }
         self.stager.stage_all(&writes);
@@ -134,18 +152,19 @@ impl<T: Send + Sync + 'static> StoreWriter<T> {
         self.finish();
     }
 
-    /// What the store would hold after these writes, each to another key.
+    /// What the store would hold after these writes.
     fn after(&self, writes: Vec<Write<T>>) -> Vec<Entry<T>> {
-        let keys: HashSet<ObjectKey> = writes.iter().map(|write| write.key().clone()).collect();
+        let last: HashMap<ObjectKey, usize> =
+            writes.iter().enumerate().map(|(at, write)| (write.key().clone(), at)).collect();
         let mut entries = Vec::new();
         self.reader().visit(|entry| {
-            if !keys.contains(entry.key()) {
+            if !last.contains_key(entry.key()) {
                 entries.push(entry.clone());
             }
         });
-        entries.extend(writes.into_iter().filter_map(|write| match write {
-            Write::Insert(entry) => Some(entry),
-            Write::Remove(_) | Write::RemoveAs(_) => None,
+        entries.extend(writes.into_iter().enumerate().filter_map(|(at, write)| match write {
+            Write::Insert(entry) if last.get(entry.key()) == Some(&at) => Some(entry),
+            Write::Insert(_) | Write::Remove(_) | Write::RemoveAs(_) => None,
         }));
         entries
     }

@@ -414,3 +414,35 @@ fn lister_get_method() {
     assert_eq!((error.resource(), error.key().as_str()), ("pods", "two/b"));
     assert_eq!(pods.get("gone").unwrap_err().to_string(), "pods \"gone\" not found");
 }
+
+#[test]
+fn what_a_list_changes_is_the_same_whether_committed_or_rebuilt() {
+    let numbered = |at: usize, value: usize| Entry::keyed(ObjectKey::cluster(&at.to_string()), value);
+    for size in [10, 2_000] {
+        let mut writer = StoreWriter::new();
+        let store = writer.reader();
+        let (by_value, pending) = store.define_index(None, |entry: &Entry<usize>| Some(**entry)).unwrap();
+        assert!(writer.install(pending).is_ok());
+        writer.replace((0..size).map(|at| numbered(at, 0)).collect(), "1".into());
+        let untouched = store.get("0").unwrap();
+
+        let mut writes = Vec::new();
+        for at in 1..size {
+            writes.push(Write::Insert(numbered(at, 7)));
+            match at % 3 {
+                0 => writes.push(Write::Remove(ObjectKey::cluster(&at.to_string()))),
+                1 => writes.push(Write::Insert(numbered(at, 8))),
+                _ => {}
+            }
+        }
+        writer.apply_as(writes, "2".into());
+        let left = |rest: usize| (1..size).filter(|at| at % 3 == rest).count();
+        assert_eq!(store.len(), 1 + left(1) + left(2), "{size}");
+        assert_eq!(
+            (by_value.count(&0), by_value.count(&7), by_value.count(&8)),
+            (1, left(2), left(1)),
+            "{size}"
+        );
+        assert!(store.get("0").unwrap().ptr_eq(&untouched) && store.version() == "2".into(), "{size}");
+    }
+}

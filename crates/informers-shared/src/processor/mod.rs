@@ -187,8 +187,7 @@ impl<T: Send + Sync + 'static> Processor<T> {
         } else {
             let mut writes: Vec<_> = gone.iter().map(|entry| Write::Remove(entry.key().clone())).collect();
             writes.extend(upserts.into_iter().map(Write::Insert));
-            self.writer.apply(writes);
-            self.writer.set_version(version);
+            self.writer.apply_as(writes, version);
         }
         gone.sort_by(|a, b| a.key().cmp(b.key()));
         events.extend(
