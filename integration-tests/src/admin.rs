@@ -163,7 +163,8 @@ impl AdminClient {
         body: Option<&Value>,
     ) -> Result<Answer> {
         let what = format!("{method} {path} at {}", self.authority);
-        let request = self.request(method, path, content_type, body).with_context(|| format!("building {what}"))?;
+        let request =
+            self.request(method, path, content_type, body).with_context(|| format!("building {what}"))?;
         let sent = async { self.connect().await?.exchange(request).await };
         sent.await.with_context(|| format!("sending {what}"))
     }

@@ -99,7 +99,8 @@ impl ControlPlane {
         let credentials = Credentials::create(&folder)?;
         let etcd = start_etcd(binaries, &folder, ports, &mut guard)?;
         let apiserver = start_apiserver(binaries, &credentials, ports, &mut guard)?;
-        let servers = Mutex::new(Servers { controllers: Vec::new(), apiserver: Some(apiserver), etcd, guard });
+        let servers =
+            Mutex::new(Servers { controllers: Vec::new(), apiserver: Some(apiserver), etcd, guard });
         let mut this = Self {
             binaries: binaries.to_owned(),
             kubeconfig: folder.join("kubeconfig"),
@@ -234,8 +235,12 @@ impl ControlPlane {
                 bail!("the controllers run already");
             }
             let servers = &mut *servers;
-            servers.controllers =
-                controllers::start(&self.binaries, &self.kubeconfig, self.credentials.folder(), &mut servers.guard)?;
+            servers.controllers = controllers::start(
+                &self.binaries,
+                &self.kubeconfig,
+                self.credentials.folder(),
+                &mut servers.guard,
+            )?;
         }
         controllers::make_nodes(&self.client()?).await
     }

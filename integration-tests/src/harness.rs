@@ -25,7 +25,11 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 #[must_use]
 pub fn length() -> u32 {
     match std::env::var("INFORMERS_TEST_LENGTH") {
-        Ok(text) => text.parse().ok().filter(|length| *length > 0).expect("INFORMERS_TEST_LENGTH is a number of 1 or more"),
+        Ok(text) => text
+            .parse()
+            .ok()
+            .filter(|length| *length > 0)
+            .expect("INFORMERS_TEST_LENGTH is a number of 1 or more"),
         Err(_) => 1,
     }
 }

@@ -76,7 +76,11 @@ fn write(world: World, objects: u32, mut rng: fastrand::Rng) -> impl FnMut() -> 
         let value = value;
         Box::pin(async move {
             let missing = match what {
-                0 => return ignore_missing(world.admin.delete(&format!("{}/{name}", world.config_maps())).await?),
+                0 => {
+                    return ignore_missing(
+                        world.admin.delete(&format!("{}/{name}", world.config_maps())).await?,
+                    );
+                }
                 1 => world.relabel(&name, app).await.is_err(),
                 _ => world.update(&name, value).await.is_err(),
             };

@@ -152,7 +152,9 @@ pub async fn acquire(provider: Provider, own: bool, needs: &[Capability]) -> Res
         #[cfg(unix)]
         Provider::ControlPlane | Provider::Envtest => built::acquire(own, needs).await?,
         #[cfg(not(unix))]
-        Provider::ControlPlane | Provider::Envtest => Err("processes are managed on Unix systems only".into()),
+        Provider::ControlPlane | Provider::Envtest => {
+            Err("processes are managed on Unix systems only".into())
+        }
         Provider::Kubeconfig => foreign::acquire(own).await?,
     };
     let cluster = match cluster {

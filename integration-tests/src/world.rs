@@ -43,8 +43,7 @@ impl World {
     pub async fn new(cluster: &Arc<dyn Cluster>, what: &str) -> Result<Self> {
         let world = Self { admin: cluster.admin(), namespace: unique_name(what) };
         delete_afterwards(format!("/api/v1/namespaces/{}", world.namespace));
-        let object =
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": world.namespace}});
+        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": world.namespace}});
         world.admin.create("/api/v1/namespaces", &object).await?.ok()?;
         let collection = world.collection("/api/v1", "configmaps").path;
         let root_ca = |namespace: &str| format!("/api/v1/namespaces/{namespace}/configmaps/{ROOT_CA}");
@@ -155,11 +154,7 @@ impl World {
     ///
     /// # Errors
     /// The first one that a writer gives.
-    pub async fn write_at_once<F>(
-        &self,
-        writers: u32,
-        mut work: impl FnMut(u32, Writer) -> F,
-    ) -> Result<()>
+    pub async fn write_at_once<F>(&self, writers: u32, mut work: impl FnMut(u32, Writer) -> F) -> Result<()>
     where
         F: Future<Output = Result<()>> + Send + 'static,
     {

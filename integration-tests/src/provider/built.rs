@@ -31,12 +31,16 @@ pub(super) async fn acquire(own: bool, needs: &[Capability]) -> Result<Result<Ar
         return Ok(Err("no control plane (cargo xtask test --control-plane)".into()));
     };
     // Controllers cost time and write objects of their own, so only those who need them have them.
-    let controllers = needs.iter().any(|need| matches!(need, Capability::NamespaceGc | Capability::Schedules));
+    let controllers =
+        needs.iter().any(|need| matches!(need, Capability::NamespaceGc | Capability::Schedules));
     if controllers && !ControlPlane::has_controllers(&binaries) {
         return Ok(match provider {
             // It is there for everything else, and says so when it is asked.
             Provider::Envtest => Ok(share(&BARE, provider, &binaries, false).await?),
-            _ => bail!("there is no controller-manager in {}; run `cargo xtask control-plane build --full`", binaries.display()),
+            _ => bail!(
+                "there is no controller-manager in {}; run `cargo xtask control-plane build --full`",
+                binaries.display()
+            ),
         });
     }
     Ok(Ok(match (own, controllers) {

@@ -33,8 +33,7 @@ pub(super) async fn acquire(own: bool) -> Result<Result<Arc<dyn Cluster>, String
     }
     let used = || format!("using {VARIABLE}={}", kubeconfig.display());
     let text = std::fs::read_to_string(&kubeconfig).with_context(used)?;
-    let (address, admin) =
-        connect(&text, kubeconfig.parent().unwrap_or(Path::new(""))).with_context(used)?;
+    let (address, admin) = connect(&text, kubeconfig.parent().unwrap_or(Path::new(""))).with_context(used)?;
     let capabilities = capabilities(&admin).await.with_context(used)?;
     Ok(Ok(Arc::new(Foreign { kubeconfig, address, admin, capabilities })))
 }

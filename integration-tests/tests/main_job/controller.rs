@@ -8,11 +8,10 @@ use anyhow::{Result, ensure};
 use informers::client::Patch;
 use informers::prelude::*;
 use integration_tests::harness::eventually;
-use integration_tests::world::{World, factory};
 use integration_tests::provider::Cluster;
+use integration_tests::world::{World, factory};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
-
 
 integration_tests::cluster_tests! {
     a_controller_ends_equal_to_the_cluster;

@@ -7,13 +7,12 @@ use anyhow::{Result, ensure};
 use informers::prelude::*;
 use integration_tests::harness::eventually;
 use integration_tests::leftovers::delete_afterwards;
-use integration_tests::world::{World, factory};
 use integration_tests::provider::Cluster;
+use integration_tests::world::{World, factory};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{CustomResource, CustomResourceExt};
 use serde_json::json;
-
 
 integration_tests::cluster_tests! {
     one_factory_follows_three_types_and_a_custom_one;

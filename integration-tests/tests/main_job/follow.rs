@@ -6,10 +6,9 @@ use anyhow::{Result, ensure};
 use informers::prelude::*;
 use integration_tests::follower::Follower;
 use integration_tests::harness::eventually;
-use integration_tests::world::{World, factory, paged};
 use integration_tests::provider::Cluster;
+use integration_tests::world::{World, factory, paged};
 use k8s_openapi::api::core::v1::ConfigMap;
-
 
 integration_tests::cluster_tests! {
     an_object_lives_and_dies;
@@ -72,8 +71,7 @@ async fn selectors_narrow_an_informer(cluster: Arc<dyn Cluster>) -> Result<()> {
     world.relabel("b", "web").await?;
     let in_view = |key: &str| web.history.lock().told.contains_key(key);
     let key = world.key("b");
-    eventually("b comes into view", || async { Ok((!in_view(&key)).then(String::new)) })
-        .await?;
+    eventually("b comes into view", || async { Ok((!in_view(&key)).then(String::new)) }).await?;
     world.relabel("b", "api").await?;
     eventually("b goes out of view", || async { Ok(in_view(&key).then(String::new)) }).await?;
     ensure!(web.history.lock().violations.is_empty(), "{:?}", web.history.lock().violations);

@@ -8,10 +8,9 @@ use anyhow::{Result, ensure};
 use informers::core::Event;
 use integration_tests::follower::History;
 use integration_tests::harness::eventually;
-use integration_tests::world::World;
 use integration_tests::provider::Cluster;
+use integration_tests::world::World;
 use parking_lot::Mutex;
-
 
 integration_tests::cluster_tests! {
     a_late_handler_is_shown_what_is_there;

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use integration_tests::gate::Gate;
-use integration_tests::world::World;
 use integration_tests::provider::Cluster;
-
+use integration_tests::world::World;
 
 integration_tests::cluster_tests! {
     an_expired_version_leads_to_one_relist: own, needs [Compact];

@@ -87,8 +87,7 @@ impl<T: Send + Sync + 'static> Watched<T> {
         let reported = self.follower.informer.undecodable();
         let reported: BTreeSet<_> =
             reported.iter().filter_map(|bad| bad.key()).map(ToString::to_string).collect();
-        let tolerated = std::env::var_os("TOLERATE").is_some() && (self.name.starts_with("plain") || self.name.starts_with("delta"));
-        ensure!(tolerated || reported == undecodable, "undecodable are {undecodable:?}, reported {reported:?}");
+        ensure!(reported == undecodable, "undecodable are {undecodable:?}, reported {reported:?}");
         // Of an object that does not decode, a good copy may be left, which is stale.
         let stored = self.follower.stored();
         let fresh = |versions: &BTreeMap<String, String>| -> BTreeMap<_, _> {

@@ -102,15 +102,14 @@ fn start(
         let seed = seed.wrapping_mul(31).wrapping_add(number);
         ReflectorSettings::new().seed(seed).min_watch_timeout(WATCH_TIMEOUT)
     };
-    let pages = settings(1).streaming_list(false).page_size(rng.u32(1..5));
-    let options = |scope: Scope| InformerOptions::new().scope(scope);
     let options = |scope: Scope| InformerOptions::new().scope(scope);
     let collection = || network.list_watch(&resource(), &Scope::all()).context("a list-watch");
     let mut kinds = [0, 1, 2, 3, 4, 5];
     rng.shuffle(&mut kinds);
     let start = |kind: u64, rng: &mut fastrand::Rng| match kind {
         0 => {
-            let informer = factory.informer_with(&resource(), options(Scope::all()).reflector(settings(0)))?;
+            let informer =
+                factory.informer_with(&resource(), options(Scope::all()).reflector(settings(0)))?;
             Watched::start("everything", informer, group_of, |_| true, is_good)
         }
         1 => {

@@ -6,13 +6,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Result, ensure};
 use async_trait::async_trait;
-use informers::core::{Error, ErrorKind, ListParams, ListStream, ListWatch, Source, WatchParams, WatchStream};
+use informers::core::{
+    Error, ErrorKind, ListParams, ListStream, ListWatch, Source, WatchParams, WatchStream,
+};
 use informers::kube::resource;
 use informers::pager::Pager;
+use informers::prelude::*;
 use integration_tests::follower::Follower;
 use integration_tests::provider::Cluster;
 use integration_tests::world::{World, client, paged};
-use informers::prelude::*;
 use k8s_openapi::api::core::v1::ConfigMap;
 use tokio_util::sync::CancellationToken;
 
@@ -39,9 +41,9 @@ impl<T: Send + Sync + 'static> ListWatch<T> for Forgets<T> {
                 self.world.update("c0", 1_000).await?;
                 self.cluster.compact().await
             };
-            forgotten
-                .await
-                .map_err(|error| Error::new(ErrorKind::Other, "compact").with_message(format!("{error:#}")))?;
+            forgotten.await.map_err(|error| {
+                Error::new(ErrorKind::Other, "compact").with_message(format!("{error:#}"))
+            })?;
         }
         self.list_watch.list(params).await
     }
@@ -74,7 +76,8 @@ async fn a_list_whose_token_expires_is_read_whole(cluster: Arc<dyn Cluster>) -> 
     let cancel = CancellationToken::new();
     let newest = || ListParams::first(String::new().as_str().into());
     let list = Pager::new().page_size(10).list(&collection, newest(), &cancel).await?;
-    let names: std::collections::BTreeSet<_> = list.items.iter().filter_map(|item| item.key().cloned()).collect();
+    let names: std::collections::BTreeSet<_> =
+        list.items.iter().filter_map(|item| item.key().cloned()).collect();
     ensure!(names.len() == 30 && list.items.len() == 30, "each object once: {names:?}");
     let truth = world.truth().versions().await?;
     ensure!(truth[&world.key("c0")] == list.items[0].version().to_string(), "it is as new as the server");
@@ -95,10 +98,7 @@ async fn a_list_whose_token_expires_is_read_whole(cluster: Arc<dyn Cluster>) -> 
     Ok(())
 }
 
-async fn forgetful_again(
-    cluster: &Arc<dyn Cluster>,
-    world: &World,
-) -> Result<Arc<dyn ListWatch<ConfigMap>>> {
+async fn forgetful_again(cluster: &Arc<dyn Cluster>, world: &World) -> Result<Arc<dyn ListWatch<ConfigMap>>> {
     for number in 0..30 {
         world.delete(&format!("c{number}")).await?;
     }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use informers::client::{ClientError, Patch};
 use informers::prelude::*;
 use integration_tests::follower::Follower;
-use integration_tests::harness::{eventually, eventually_within, length, PATIENCE};
+use integration_tests::harness::{PATIENCE, eventually, eventually_within, length};
 use integration_tests::provider::Cluster;
 use integration_tests::world::{World, factory};
 use k8s_openapi::api::apps::v1::Deployment;
@@ -144,7 +144,8 @@ async fn deployments_scaled_up_and_down_settle(cluster: Arc<dyn Cluster>) -> Res
         let mut wrong = Vec::new();
         let cluster = pods_of_cluster.items().await?;
         for (app, wanted) in &replicas {
-            let running = cluster.iter().filter(|pod| pod["metadata"]["labels"]["app"] == **app && is_running(pod));
+            let running =
+                cluster.iter().filter(|pod| pod["metadata"]["labels"]["app"] == **app && is_running(pod));
             let running = running.count();
             let report = reports.get(&world.key(app));
             let ready = report.and_then(|report| report.data.as_ref()?.get("ready").cloned());

@@ -73,7 +73,8 @@ fn informers_in_a_runtime(kubeconfig: &std::path::Path, options: InformerOptions
         let services = factory.informer_with::<Service>(options.clone())?;
         let _handler = config_maps.on_event(|_| {});
         let _events = secrets.subscribe();
-        let _resyncing = services.handler().resync(std::time::Duration::from_millis(100)).for_each(|_| async {});
+        let _resyncing =
+            services.handler().resync(std::time::Duration::from_millis(100)).for_each(|_| async {});
         factory.start()?;
         factory.synced().within(PATIENCE).await?;
         ensure!(runtime.metrics().num_alive_tasks() > 0, "nothing runs");

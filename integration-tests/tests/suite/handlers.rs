@@ -38,7 +38,8 @@ async fn handlers_come_go_and_panic_under_load(cluster: Arc<dyn Cluster>) -> Res
             guard.close().await;
             let heard = history.lock().log.len();
             let value = load.written();
-            eventually("writes go on", || async { Ok((load.written() < value + 5).then(String::new)) }).await?;
+            eventually("writes go on", || async { Ok((load.written() < value + 5).then(String::new)) })
+                .await?;
             let after = history.lock().log.len();
             ensure!(after == heard, "a removed handler heard {} events more", after - heard);
             ensure!(history.lock().violations.is_empty(), "{:?}", history.lock().violations);

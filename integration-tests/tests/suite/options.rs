@@ -26,15 +26,14 @@ async fn a_resync_shows_everything_again_and_asks_nothing(cluster: Arc<dyn Clust
     let follower = world.follow(cluster.kubeconfig())?;
     let shown: Arc<[AtomicUsize; 10]> = Arc::default();
     let counting = Arc::clone(&shown);
-    let resyncing =
-        follower.informer.handler().resync(Duration::from_millis(300)).on_event(move |event| {
-            let number = event.key().name().strip_prefix('l').and_then(|number| number.parse::<usize>().ok());
-            if event.is_resync()
-                && let Some(count) = number.and_then(|number| counting.get(number))
-            {
-                count.fetch_add(1, Ordering::SeqCst);
-            }
-        });
+    let resyncing = follower.informer.handler().resync(Duration::from_millis(300)).on_event(move |event| {
+        let number = event.key().name().strip_prefix('l').and_then(|number| number.parse::<usize>().ok());
+        if event.is_resync()
+            && let Some(count) = number.and_then(|number| counting.get(number))
+        {
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+    });
     let follower = follower.start().await?;
     resyncing.synced().within(PATIENCE).await?;
     let before = follower.informer.status().reflectors[0].1.clone();

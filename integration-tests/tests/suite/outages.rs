@@ -53,8 +53,8 @@ async fn watches_that_the_server_ends_every_second(cluster: Arc<dyn Cluster>) ->
     let world = World::new(&cluster, "ended").await?;
     // The server is asked to end each watch after one to two seconds.
     let settings = ReflectorSettings::new().min_watch_timeout(Duration::from_secs(1));
-    let informer = factory(cluster.kubeconfig())?
-        .informer_with::<ConfigMap>(world.options().reflector(settings))?;
+    let informer =
+        factory(cluster.kubeconfig())?.informer_with::<ConfigMap>(world.options().reflector(settings))?;
     let follower = Follower::of_config_maps(informer)?.start().await?;
     let lists = follower.informer.status().reflectors[0].1.lists;
     let load = Load::start(&world, 30, 3);

@@ -13,7 +13,9 @@ use integration_tests::world::{Collection, World, factory};
 use k8s_openapi::api::apps::v1::{ControllerRevision, Deployment, StatefulSet};
 use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{ConfigMap, LimitRange, PersistentVolumeClaim, Secret, Service, ServiceAccount};
+use k8s_openapi::api::core::v1::{
+    ConfigMap, LimitRange, PersistentVolumeClaim, Secret, Service, ServiceAccount,
+};
 use k8s_openapi::api::networking::v1::{Ingress, NetworkPolicy};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
@@ -29,6 +31,7 @@ async fn follow_a_type<K>(world: &World, factory: &Factory, mut object: Value) -
 where
     K: informers::kube::kube_core::Resource<DynamicType = (), Scope: informers::kube::StaticScope>
         + serde::de::DeserializeOwned
+        + Clone
         + Send
         + Sync
         + 'static,
@@ -73,7 +76,8 @@ async fn many_types_in_one_factory(cluster: Arc<dyn Cluster>) -> Result<()> {
     // Nothing here makes pods run: zero replicas, suspended jobs.
     follow_a_type::<ConfigMap>(&world, &factory, json!({"data": {"a": "b"}})).await?;
     follow_a_type::<Secret>(&world, &factory, json!({"stringData": {"a": "b"}})).await?;
-    follow_a_type::<Service>(&world, &factory, json!({"spec": {"clusterIP": "None", "selector": labels}})).await?;
+    follow_a_type::<Service>(&world, &factory, json!({"spec": {"clusterIP": "None", "selector": labels}}))
+        .await?;
     follow_a_type::<ServiceAccount>(&world, &factory, json!({})).await?;
     let limits = json!({"spec": {"limits": [{"type": "Container", "max": {"memory": "1Gi"}}]}});
     follow_a_type::<LimitRange>(&world, &factory, limits).await?;

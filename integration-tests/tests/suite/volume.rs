@@ -42,7 +42,8 @@ async fn five_thousand_objects_come_in_pages(cluster: Arc<dyn Cluster>) -> Resul
     ensure!(list.pages == list.items.len().div_ceil(500) as u32, "{} pages", list.pages);
 
     let factory = factory(cluster.kubeconfig())?;
-    let in_pages = factory.informer_with::<ConfigMap>(world.options().variant("pages").reflector(paged(500)))?;
+    let in_pages =
+        factory.informer_with::<ConfigMap>(world.options().variant("pages").reflector(paged(500)))?;
     let streamed = factory.informer_with::<ConfigMap>(world.options())?;
     let (in_pages, streamed) = (Follower::of_config_maps(in_pages)?, Follower::of_config_maps(streamed)?);
     let (in_pages, streamed) = (in_pages.start().await?, streamed.start().await?);
