@@ -26,10 +26,12 @@ pub enum Error {
         informer: String,
     },
     /// A deadline passed before the initial contents were there.
-    #[error("informer {informer} has not synced within {limit:?}: {doing}")]
+    #[error("informer {informer} has not synced within {limit:?}: {doing}{}", nor_have(others))]
     NotSynced {
-        /// The informer's name.
+        /// The informer's name; where several were waited for, the first that lags behind.
         informer: String,
+        /// The names of the others that lag behind too, sorted.
+        others: Vec<String>,
         /// The deadline that was given.
         limit: Duration,
         /// What the informer is doing instead.
@@ -109,6 +111,13 @@ pub enum Error {
     /// The factory was shut down and makes no informers any more.
     #[error("the factory was shut down")]
     FactoryShutDown,
+}
+
+fn nor_have(others: &[String]) -> String {
+    match others {
+        [] => String::new(),
+        others => format!("; nor have {}", others.join(", ")),
+    }
 }
 
 impl Error {

@@ -75,6 +75,16 @@ impl SyncWait {
         })
     }
 
+    /// The names of those after the first one that lag behind too.
+    fn others_behind(&self, first: usize) -> Vec<String> {
+        let behind = self.parts[first + 1..].iter().filter(|part| *part.state.borrow() == SyncState::Pending);
+        let mut names: Vec<_> = behind.map(|part| part.awaited.name()).collect();
+        names.sort();
+        names.dedup();
+        names.retain(|name| *name != self.parts[first].awaited.name());
+        names
+    }
+
     async fn wait(self) -> Result<(), Error> {
         let deadline =
             self.limit.and_then(|limit| Some((tokio::time::Instant::now().checked_add(limit)?, limit)));
@@ -83,15 +93,17 @@ impl SyncWait {
                 return Err(Error::NotStarted { informer: awaited.name() });
             }
         }
-        for Part { mut state, awaited } in self.parts {
+        for (at, Part { state, awaited }) in self.parts.iter().enumerate() {
+            let mut state = state.clone();
             let settled = state.wait_for(|state| *state != SyncState::Pending);
             let settled = match deadline {
                 None => settled.await,
-                Some((at, limit)) => match tokio::time::timeout_at(at, settled).await {
+                Some((end, limit)) => match tokio::time::timeout_at(end, settled).await {
                     Ok(settled) => settled,
                     Err(_) => {
                         let (doing, source) = awaited.obstacle();
-                        return Err(Error::NotSynced { informer: awaited.name(), limit, doing, source });
+                        let (informer, others) = (awaited.name(), self.others_behind(at));
+                        return Err(Error::NotSynced { informer, others, limit, doing, source });
                     }
                 },
             };

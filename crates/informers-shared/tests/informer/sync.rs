@@ -157,3 +157,25 @@ async fn one_informer_that_nobody_started_fails_the_wait_for_all_at_once() {
     let error = tokio::time::timeout(Duration::from_secs(3600), async { factory.synced().await }).await;
     assert!(matches!(error, Ok(Err(Error::NotStarted { .. }))), "{error:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_factory_that_misses_its_deadline_names_all_who_lag_behind() {
+    let server = server_with(["a"]);
+    server.inject(
+        RequestMatch::any(),
+        informers_testkit::Fault::from(Status::new(503, "not yet")),
+        usize::MAX,
+    );
+    let factory = Factory::new(server);
+    let variant = |name: &str| {
+        let options = informers_shared::InformerOptions::new().variant(name);
+        factory.informer_with(&resource(), options).unwrap()
+    };
+    let _informers = [variant("one"), variant("two"), variant("three")];
+    factory.start().unwrap();
+    let error = factory.synced().within(Duration::from_secs(5)).await.unwrap_err().to_string();
+    for name in ["configmaps (one)", "configmaps (two)", "configmaps (three)"] {
+        assert_eq!(error.matches(name).count(), 1, "{error}");
+    }
+    assert!(error.contains("; nor have configmaps ("), "{error}");
+}
