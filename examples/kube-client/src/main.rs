@@ -13,6 +13,7 @@ use cluster::Cluster;
 use demo_cluster::{ClusterArgs, StopSignal};
 use informers::kube::KubeSource;
 use informers::prelude::*;
+use informers::shared::ReflectorSettings;
 use k8s_openapi::api::core::v1::Pod;
 
 /// Prints each change of the pods of a cluster, until Ctrl-C or SIGTERM.
@@ -50,13 +51,14 @@ async fn run(args: &Args) -> Result<()> {
         tokio::spawn(writer::churn(cluster.client.clone()));
     }
 
-    let factory: Factory<KubeSource> = Factory::new(KubeSource::new(cluster.client.clone()));
+    let settings = ReflectorSettings::new()
+        .watch_error_handler(|error| eprintln!("warning: {error}; it is tried again"));
+    let source = KubeSource::new(cluster.client.clone());
+    let factory = Factory::from(Factory::builder(source).reflector(settings).build());
     let pods = factory.informer::<Pod>()?;
     let by_node = pods.index(|pod| pod.spec.as_ref()?.node_name.clone());
     let mut events = pods.subscribe();
     factory.start()?;
-    pods.synced().within(PATIENCE).await.context("the pods cannot be read")?;
-    println!("synced: {} pods", pods.store().len());
 
     let time_is_up = async {
         match args.seconds {
@@ -64,7 +66,9 @@ async fn run(args: &Args) -> Result<()> {
             None => std::future::pending().await,
         }
     };
-    let printing = async {
+    let following = async {
+        pods.synced().within(PATIENCE).await.context("the pods cannot be read")?;
+        println!("synced: {} pods", pods.store().len());
         while let Some(event) = events.next().await {
             let (sign, pod) = match &event {
                 Event::Added { object, .. } => ("+", object),
@@ -75,13 +79,14 @@ async fn run(args: &Args) -> Result<()> {
             let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default();
             println!("{sign} {} {phase}, node {node:?} with {} pods", pod.key(), by_node.get(node).len());
         }
+        anyhow::Ok(())
     };
-    tokio::select! {
-        () = stop.received() => {}
-        () = time_is_up => {}
-        () = printing => {}
-    }
+    let outcome = tokio::select! {
+        () = stop.received() => Ok(()),
+        () = time_is_up => Ok(()),
+        outcome = following => outcome,
+    };
     factory.shutdown().await;
     println!("{} pods at the end", pods.store().len());
-    Ok(())
+    outcome
 }
