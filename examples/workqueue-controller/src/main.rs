@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Parser;
 use demo_cluster::{Cluster, ClusterArgs, StopSignal};
 use informers::core::Source;
@@ -114,6 +114,9 @@ async fn run(args: &Args) -> Result<()> {
 async fn connect(args: &Args) -> Result<Cluster> {
     match (&args.master, &args.cluster.kubeconfig) {
         (None, _) => args.cluster.connect().await,
+        (Some(_), None) if args.cluster.context.is_some() => {
+            bail!("--context: with --master it needs the --kubeconfig that it stands in")
+        }
         (Some(master), None) => {
             Cluster::connect(Config::for_url(master).context("--master")?, "from --master").await
         }

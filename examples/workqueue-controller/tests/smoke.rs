@@ -90,4 +90,9 @@ fn bad_input_is_named() {
     assert!(error.contains("nowhere/config") && error.lines().count() == 1, "{error}");
     let error = run(&["--master", "ftp://example.com"]);
     assert!(error.contains("--master") && error.contains("ftp://example.com"), "{error}");
+    let error = run(&["--master", "http://127.0.0.1:1", "--context", "prod"]);
+    assert!(
+        error.contains("--context") && error.lines().count() == 1,
+        "a context is not passed over: {error}"
+    );
 }
