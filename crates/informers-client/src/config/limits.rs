@@ -26,7 +26,9 @@ pub struct Timeouts {
     /// How much longer than its own `timeoutSeconds` a watch may be silent before it is given up. Default
     /// 15 s.
     pub watch_slack: Duration,
-    /// After how long an unused connection is closed. Default 90 s, as client-go's.
+    /// After how long an unused connection is closed. Default 90 s, as client-go's. Changed certificate files are
+    /// looked for as often; a connection that was made with old ones takes no more requests then, and is closed
+    /// when as much time has passed again, so that its watches go on with the new ones.
     pub idle_connection: Duration,
 }
 

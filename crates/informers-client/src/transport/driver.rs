@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::Poll;
 
+use futures_util::future::BoxFuture;
 use hyper::client::conn::{http1, http2};
 use hyper::rt::Executor;
 use hyper_util::rt::TokioTimer;
@@ -13,6 +14,7 @@ use tokio::sync::Notify;
 
 use super::RequestBody;
 use super::connect::Stream;
+use super::cut::{Cuttable, Cutter};
 use super::failure::TransportError;
 use super::pool::{Inner, Load};
 use crate::ConnectionFailure;
@@ -25,7 +27,7 @@ const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
 /// Go's server writes frames as large as it may; fewer frames cost less.
 const MAX_FRAME_SIZE: u32 = 256 << 10;
 
-type RawConnection = http2::Connection<Stream, RequestBody, Watched>;
+type RawConnection = http2::Connection<Cuttable, RequestBody, Watched>;
 
 /// An HTTP/2 connection, shared by its streams.
 #[derive(Clone)]
@@ -78,10 +80,11 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Watched {
 pub(super) async fn http2(
     pool: &Arc<Inner>,
     stream: Stream,
-    id: u64,
+    number: Number,
     load: Arc<Load>,
 ) -> Result<Http2Connection, TransportError> {
     let server = pool.connector.shown();
+    let (stream, cutter) = Cuttable::new(stream);
     let stepped = Arc::new(Notify::new());
     let mut builder = http2::Builder::new(Watched(Arc::clone(&stepped)));
     builder
@@ -97,7 +100,7 @@ pub(super) async fn http2(
         let (sender, connection) = builder.handshake(stream).await?;
         let slot = Arc::new(Slot(Mutex::new(Running::Yes(connection))));
         let connection = Http2Connection { sender, connection: Arc::clone(&slot) };
-        let driver = drive(Arc::downgrade(pool), id, load, Arc::clone(&slot), server.clone());
+        let driver = drive(Arc::downgrade(pool), number, load, Arc::clone(&slot), cutter);
         let ended = Arc::clone(&stepped);
         tokio::spawn(async move {
             driver.await;
@@ -132,40 +135,53 @@ pub(super) async fn http2(
 pub(super) async fn http1(
     pool: &Arc<Inner>,
     stream: Stream,
-    id: u64,
+    number: Number,
     load: Arc<Load>,
 ) -> Result<http1::SendRequest<RequestBody>, TransportError> {
     let server = pool.connector.shown();
+    let (stream, cutter) = Cuttable::new(stream);
     let handshake = http1::Builder::new().handshake(stream).await;
     let (sender, connection) = handshake.map_err(|error| TransportError::exchanging(&server, error))?;
     tokio::spawn(drive(
         Arc::downgrade(pool),
-        id,
+        number,
         load,
         Arc::new(Slot(Mutex::new(Running::Yes(connection)))),
-        server,
+        cutter,
     ));
     Ok(sender)
 }
 
+/// A connection's number, and that of the TLS settings it was made with.
+#[derive(Clone, Copy)]
+pub(super) struct Number {
+    pub(super) id: u64,
+    pub(super) generation: u64,
+}
+
 /// Runs a connection until it ends, and retires it when it was not used for some time.
+///
+/// At the same intervals it looks whether certificates have changed. If so, no new request uses the connection,
+/// and an interval later it is closed: a watch goes on over a new one, whose server knows the new certificate.
 async fn drive<C: Future<Output = hyper::Result<()>> + Unpin>(
     pool: Weak<Inner>,
-    id: u64,
+    Number { id, generation }: Number,
     load: Arc<Load>,
     slot: Arc<Slot<C>>,
-    server: String,
+    cutter: Cutter,
 ) {
     let Some(idle) = pool.upgrade().map(|pool| pool.timeouts.idle_connection) else { return };
     let mut tick = Box::pin(tokio::time::sleep(idle));
     let mut leases = load.leases();
+    let mut check: Option<BoxFuture<'static, u64>> = None;
+    let mut is_outdated = false;
     poll_fn(|cx| {
         let mut running = slot.0.lock();
         let Running::Yes(connection) = &mut *running else { return Poll::Ready(()) };
         if let Poll::Ready(ended) = Pin::new(connection).poll(cx) {
             let error = ended.err();
             if let Some(error) = &error {
-                tracing::debug!(server, error = error as &dyn std::error::Error, "connection ended");
+                tracing::debug!(error = error as &dyn std::error::Error, "connection ended");
             }
             // Dropping hyper's half closes the senders, so that nobody waits for it.
             *running = Running::No(error);
@@ -173,14 +189,29 @@ async fn drive<C: Future<Output = hyper::Result<()>> + Unpin>(
         }
         drop(running);
         while tick.as_mut().poll(cx).is_ready() {
+            if is_outdated {
+                tracing::debug!("certificates have changed; an old connection is closed");
+                cutter.cut();
+            }
+            let pool = pool.upgrade();
             if !load.is_active() && leases == load.leases() {
                 // Without a sender the connection ends by itself.
-                if let Some(pool) = pool.upgrade() {
+                if let Some(pool) = &pool {
                     pool.retire(id);
                 }
             }
+            if let Some(tls) = pool.and_then(|pool| pool.connector.tls.clone()) {
+                check = Some(Box::pin(async move { tls.generation().await }));
+            }
             leases = load.leases();
             tick.as_mut().reset(tokio::time::Instant::now() + idle);
+        }
+        if let Some(Poll::Ready(now)) = check.as_mut().map(|check| check.as_mut().poll(cx)) {
+            check = None;
+            is_outdated = now > generation;
+            if is_outdated && let Some(pool) = pool.upgrade() {
+                pool.retire(id);
+            }
         }
         Poll::Pending
     })

@@ -2,6 +2,7 @@
 
 mod body;
 mod connect;
+mod cut;
 mod driver;
 mod failure;
 mod insecure;

@@ -197,15 +197,16 @@ impl Inner {
         let opened = self.connector.connect(tls.as_ref()).await?;
         let generation = tls.map_or(0, |tls| tls.generation);
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        let number = driver::Number { id, generation };
         let load = Arc::new(Load::default());
         if opened.http2 {
-            let connection = driver::http2(self, opened.stream, id, Arc::clone(&load)).await?;
+            let connection = driver::http2(self, opened.stream, number, Arc::clone(&load)).await?;
             let mut state = self.state.lock();
             state.exclusive = false;
             state.shared.push(SharedConnection { id, generation, connection, load });
             return Ok(None);
         }
-        let sender = driver::http1(self, opened.stream, id, Arc::clone(&load)).await?;
+        let sender = driver::http1(self, opened.stream, number, Arc::clone(&load)).await?;
         self.state.lock().exclusive = true;
         let proxy = opened.through_proxy;
         let made = ExclusiveConnection { id, generation, sender, proxy, load, is_used: false };

@@ -120,6 +120,12 @@ impl TlsSource {
         loaded.state.clone()
     }
 
+    /// Looks at the files, and says what number connections of now have.
+    pub(crate) async fn generation(&self) -> u64 {
+        let plugin = self.loaded.lock().plugin.clone();
+        self.current(plugin.as_ref(), true).await.generation
+    }
+
     fn has_files(&self) -> bool {
         let is_file = |pem: &Pem| matches!(pem, Pem::File(_));
         self.tls.ca.as_ref().is_some_and(is_file)
