@@ -147,8 +147,7 @@ impl<T: Send + Sync + 'static> Checked for Watched<T> {
     }
 
     fn index(&mut self) {
-        let value_of = self.value_of;
-        self.late.push(self.follower.informer.index(move |entry| value_of(entry)));
+        self.late.push(self.follower.informer.index(self.value_of));
     }
 
     fn check(&self, objects: &[Value]) -> Result<()> {

@@ -4,6 +4,9 @@
 //! `INFORMERS_SEED=7 cargo test -p integration-tests --test simulated_world` runs one history and tells its steps;
 //! `INFORMERS_SEEDS=100000 cargo test --release …` runs more of them.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+#![allow(clippy::print_stdout, reason = "a history is told to whoever asked for its seed")]
+
 mod informers_of;
 mod run;
 mod unreliable;

@@ -162,7 +162,7 @@ async fn deployments_scaled_up_and_down_settle(cluster: Arc<dyn Cluster>) -> Res
     for (app, wanted) in &replicas {
         let path = format!("{}/{app}", world.config_maps());
         let report = world.admin.get(&path).await?.ok()?;
-        ensure!(report["data"]["ready"] == wanted.to_string(), "{report}");
+        ensure!(report["data"]["ready"].as_str() == Some(&wanted.to_string()), "{report}");
     }
 
     queue.shut_down_with_drain().await?;

@@ -53,7 +53,7 @@ async fn a_shutdown_leaves_no_task_and_no_connection(cluster: Arc<dyn Cluster>) 
     for _ in 0..3 {
         let (options, kubeconfig) = (world.options(), kubeconfig.to_path_buf());
         // A runtime of their own, so that every task in it is theirs.
-        let tasks = tokio::task::spawn_blocking(move || informers_in_a_runtime(&kubeconfig, options));
+        let tasks = tokio::task::spawn_blocking(move || informers_in_a_runtime(&kubeconfig, &options));
         let tasks = tasks.await.context("the informers panicked")??;
         ensure!(tasks == 0, "{tasks} tasks are left");
         no_connection(&gate).await?;
@@ -63,7 +63,7 @@ async fn a_shutdown_leaves_no_task_and_no_connection(cluster: Arc<dyn Cluster>) 
 }
 
 /// Runs informers, shuts them down, and gives how many tasks are left.
-fn informers_in_a_runtime(kubeconfig: &std::path::Path, options: InformerOptions) -> Result<usize> {
+fn informers_in_a_runtime(kubeconfig: &std::path::Path, options: &InformerOptions) -> Result<usize> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         let client = client(kubeconfig)?;
