@@ -8,7 +8,7 @@ use clap::{ArgAction, Parser, ValueEnum};
 #[command(about = "Measures informers: one line of JSON", long_about = None)]
 pub(crate) struct Args {
     /// Measure the parts alone: queues, store, workqueue
-    #[arg(long, conflicts_with_all = ["kubeconfig", "addr", "mode"])]
+    #[arg(long, conflicts_with_all = ["kubeconfig", "addr"])]
     micro: bool,
     /// The API server to read pods from
     #[arg(long, value_name = "FILE", required_unless_present = "micro")]
@@ -19,9 +19,9 @@ pub(crate) struct Args {
     /// The server's control, which is told by `POST /start` to send the events
     #[arg(long, value_name = "HOST:PORT", required_unless_present = "micro")]
     addr: Option<String>,
-    /// How pods are held
-    #[arg(long, value_enum, default_value_t = Mode::Typed)]
-    mode: Mode,
+    /// How pods are held; by default typed, and with `--micro` slim
+    #[arg(long, value_enum)]
+    mode: Option<Mode>,
     /// Drop `metadata.managedFields` of typed pods before they are stored
     #[arg(long, value_name = "BOOL", default_value_t = false, action = ArgAction::Set)]
     drop_managed_fields: bool,
@@ -54,14 +54,23 @@ pub(crate) struct Road {
     pub(crate) drop_managed_fields: bool,
 }
 
+/// What is to be measured.
+#[derive(Debug)]
+pub(crate) enum Measurement {
+    /// The parts alone, with pods held in this way.
+    Parts(Mode),
+    Road(Road),
+}
+
 impl Args {
-    /// The road to measure, or none if it is to be the parts alone.
-    pub(crate) fn road(self) -> Option<Road> {
-        let Self { micro, kubeconfig, events, addr, mode, drop_managed_fields } = self;
-        if micro {
-            return None;
-        }
-        Some(Road { kubeconfig: kubeconfig?, control: addr?, events, mode, drop_managed_fields })
+    pub(crate) fn measurement(self) -> Measurement {
+        let Self { micro: _, kubeconfig, events, addr, mode, drop_managed_fields } = self;
+        // The parser asks for both or for neither.
+        let (Some(kubeconfig), Some(control)) = (kubeconfig, addr) else {
+            return Measurement::Parts(mode.unwrap_or(Mode::Slim));
+        };
+        let mode = mode.unwrap_or(Mode::Typed);
+        Measurement::Road(Road { kubeconfig, control, events, mode, drop_managed_fields })
     }
 }
 
@@ -79,9 +88,12 @@ mod tests {
             "--mode=slim",
             "--drop-managed-fields=true",
         ];
-        let road = Args::try_parse_from(args).unwrap().road().unwrap();
+        let Measurement::Road(road) = Args::try_parse_from(args).unwrap().measurement() else {
+            panic!("the whole road was asked for");
+        };
         assert_eq!((road.events, road.mode, road.drop_managed_fields), (7, Mode::Slim, true));
-        assert!(Args::try_parse_from(["informers-bench", "--micro"]).unwrap().road().is_none());
+        let parts = Args::try_parse_from(["informers-bench", "--micro"]).unwrap().measurement();
+        assert!(matches!(parts, Measurement::Parts(Mode::Slim)));
         assert!(Args::try_parse_from(["informers-bench"]).is_err());
     }
 }

@@ -11,29 +11,23 @@ mod road;
 
 use anyhow::Result;
 use clap::Parser;
-use informers::core::{JsonDecoder, Resource};
 use k8s_openapi::api::core::v1::Pod;
 
-use crate::args::{Args, Mode};
+use crate::args::{Args, Measurement, Mode};
 use crate::pods::SlimPod;
 
 fn main() -> Result<()> {
-    let args = Args::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let figures = match args.road() {
-        None => micro::measure(&runtime)?,
-        Some(road) => runtime.block_on(async {
-            let typed = informers::kube::resource::<Pod>();
+    let figures = match Args::parse().measurement() {
+        Measurement::Parts(Mode::Typed) => micro::measure::<Pod>(&runtime)?,
+        Measurement::Parts(Mode::Slim) => micro::measure::<SlimPod>(&runtime)?,
+        Measurement::Road(road) => runtime.block_on(async {
             match road.mode {
                 Mode::Typed => {
                     let transform = road.drop_managed_fields.then(pods::without_managed_fields);
-                    road::measure(&road, &typed, transform).await
+                    road::measure::<Pod>(&road, transform).await
                 }
-                Mode::Slim => {
-                    let slim: Resource<SlimPod> =
-                        Resource::new(typed.resource_type().clone(), JsonDecoder::new());
-                    road::measure(&road, &slim, None).await
-                }
+                Mode::Slim => road::measure::<SlimPod>(&road, None).await,
             }
         })?,
     };

@@ -12,9 +12,7 @@ use informers::delta_fifo::{DeltaFifo, QueueOptions, delta_fifo};
 use informers::prelude::*;
 use informers::store::StoreWriter;
 use informers::workqueue::rate_limiter::ItemExponentialFailure;
-use k8s_openapi::api::core::v1::{Pod, PodSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 
 use crate::pods::AnyPod;
@@ -24,7 +22,7 @@ const NODES: usize = 5000;
 const ROUNDS: usize = 10;
 
 /// All figures by name: rates per second, and one time in seconds.
-pub(crate) fn measure(runtime: &Runtime) -> Result<Value> {
+pub(crate) fn measure<P: AnyPod>(runtime: &Runtime) -> Result<Value> {
     let mut figures = Map::new();
     figures.insert("peer".to_owned(), "informers".into());
     let mut put = |name: &str, value: f64| figures.insert(name.to_owned(), value.into());
@@ -34,7 +32,7 @@ pub(crate) fn measure(runtime: &Runtime) -> Result<Value> {
     put("workqueue_4workers_per_s", workqueue_with_workers(runtime, &keys)?);
     put("workqueue_add_after_per_s", workqueue_add_after()?);
 
-    let pods: Vec<Entry<Pod>> = (0..OBJECTS).map(small_pod).collect();
+    let pods = small_pods::<P>()?;
     let (mut writer, by_node) = indexed_store()?;
     for name in ["store_add_per_s", "store_update_per_s"] {
         let begun = Instant::now();
@@ -65,21 +63,23 @@ fn key(n: usize) -> ObjectKey {
     ObjectKey::new(&format!("team-{:03}", n % 100), &format!("pod-{n:06}"))
 }
 
-fn small_pod(n: usize) -> Entry<Pod> {
-    let key = key(n);
-    let version = (n + 1).to_string();
-    let pod = Pod {
-        metadata: ObjectMeta {
-            namespace: key.namespace().map(str::to_owned),
-            name: Some(key.name().to_owned()),
-            resource_version: Some(version.clone()),
-            labels: Some([("app".to_owned(), format!("svc-{:04}", n % 2000))].into()),
-            ..ObjectMeta::default()
-        },
-        spec: Some(PodSpec { node_name: Some(format!("node-{:04}", n % NODES)), ..PodSpec::default() }),
-        status: None,
+/// Pods with the fields that client-go's counterpart fills, decoded as those of a server are.
+fn small_pods<P: AnyPod>() -> Result<Vec<Entry<P>>> {
+    let resource = P::resource();
+    let decode = |n: usize| {
+        let raw = json!({
+            "metadata": {
+                "namespace": format!("team-{:03}", n % 100),
+                "name": format!("pod-{n:06}"),
+                "uid": format!("0190a5a2-7a3c-7d4e-9f00-{n:012x}"),
+                "resourceVersion": (n + 1).to_string(),
+                "labels": {"app": format!("svc-{:04}", n % 2000)},
+            },
+            "spec": {"nodeName": format!("node-{:04}", n % NODES), "containers": []},
+        });
+        Ok(resource.decoder().decode(raw.to_string().as_bytes())?)
     };
-    Entry::new(key, "".into(), version.as_str().into(), pod)
+    (0..OBJECTS).map(decode).collect()
 }
 
 /// One task: fill the queue with distinct keys, then get and finish each.
@@ -135,10 +135,10 @@ fn workqueue_add_after() -> Result<f64> {
     Ok(rate)
 }
 
-fn indexed_store() -> Result<(StoreWriter<Pod>, Index<Pod, String>)> {
+fn indexed_store<P: AnyPod>() -> Result<(StoreWriter<P>, Index<P, String>)> {
     let mut writer = StoreWriter::new();
-    let namespace = |pod: &Entry<Pod>| pod.metadata.namespace.clone();
-    let node = |pod: &Entry<Pod>| pod.node().map(str::to_owned);
+    let namespace = |pod: &Entry<P>| pod.namespace().map(str::to_owned);
+    let node = |pod: &Entry<P>| pod.node().map(str::to_owned);
     let (_, by_namespace) = writer.reader().define_index(Some("namespace"), namespace)?;
     let (index, by_node) = writer.reader().define_index(Some("node"), node)?;
     for pending in [by_namespace, by_node] {
@@ -157,7 +157,7 @@ fn on_threads(readers: usize, run: impl Fn(usize) + Sync) {
     });
 }
 
-fn gets(readers: usize, store: &Store<Pod>, keys: &[ObjectKey]) -> f64 {
+fn gets<P: AnyPod>(readers: usize, store: &Store<P>, keys: &[ObjectKey]) -> f64 {
     const EACH: usize = 1_000_000;
     let begun = Instant::now();
     on_threads(readers, |reader| {
@@ -169,7 +169,7 @@ fn gets(readers: usize, store: &Store<Pod>, keys: &[ObjectKey]) -> f64 {
 }
 
 /// Look-ups with 20 hits, each of which is read.
-fn look_ups(readers: usize, by_node: &Index<Pod, String>) -> Result<f64> {
+fn look_ups<P: AnyPod>(readers: usize, by_node: &Index<P, String>) -> Result<f64> {
     const EACH: usize = 100_000;
     if by_node.count("node-0000") != OBJECTS / NODES {
         return Err(anyhow!("the index does not have what was put in"));
@@ -184,7 +184,7 @@ fn look_ups(readers: usize, by_node: &Index<Pod, String>) -> Result<f64> {
     Ok(rate(readers * EACH, begun))
 }
 
-fn delta_fifo_add_pop(runtime: &Runtime, store: Store<Pod>, pods: &[Entry<Pod>]) -> Result<f64> {
+fn delta_fifo_add_pop<P: AnyPod>(runtime: &Runtime, store: Store<P>, pods: &[Entry<P>]) -> Result<f64> {
     let machine = DeltaFifo::new().with_known(Arc::new(store)).with_emit_replaced(true);
     let (queue, mut consumer) = delta_fifo(machine, QueueOptions::default());
     let mut sink = queue.sink();

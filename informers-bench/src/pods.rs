@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-use informers::core::Transform;
+use informers::core::{JsonDecoder, Resource, Transform};
 use k8s_openapi::api::core::v1::Pod;
 use serde::Deserialize;
 
 /// What is done with the pods of a look-up, whatever their form.
-pub(crate) trait AnyPod: Send + Sync + 'static {
+pub(crate) trait AnyPod: Sized + Send + Sync + 'static {
+    /// Reads it from JSON as an informer would.
+    fn resource() -> Resource<Self>;
+    /// The namespace.
+    fn namespace(&self) -> Option<&str>;
     /// The node that it runs on.
     fn node(&self) -> Option<&str>;
     /// Reads namespace, name and version, and gives their lengths together.
@@ -16,6 +20,14 @@ pub(crate) trait AnyPod: Send + Sync + 'static {
 }
 
 impl AnyPod for Pod {
+    fn resource() -> Resource<Self> {
+        informers::kube::resource()
+    }
+
+    fn namespace(&self) -> Option<&str> {
+        self.metadata.namespace.as_deref()
+    }
+
     fn node(&self) -> Option<&str> {
         self.spec.as_ref()?.node_name.as_deref()
     }
@@ -84,6 +96,14 @@ struct SlimStatus {
 }
 
 impl AnyPod for SlimPod {
+    fn resource() -> Resource<Self> {
+        Resource::new(informers::kube::resource_type::<Pod>(), JsonDecoder::new())
+    }
+
+    fn namespace(&self) -> Option<&str> {
+        Some(&self.metadata.namespace)
+    }
+
     fn node(&self) -> Option<&str> {
         self.spec.node_name.as_deref()
     }
@@ -122,7 +142,8 @@ mod tests {
 
     #[test]
     fn managed_fields_go() {
-        let entry = informers::core::Entry::keyed("shop/cart-0".parse().unwrap(), serde_json::from_str(RAW).unwrap());
+        let entry =
+            informers::core::Entry::keyed("shop/cart-0".parse().unwrap(), serde_json::from_str(RAW).unwrap());
         let entry = without_managed_fields().apply(entry).unwrap();
         assert!(entry.metadata.managed_fields.is_none());
         assert!(entry.metadata.labels.is_some());
