@@ -299,7 +299,8 @@ impl Config {
 }
 
 fn parse_server(url: &str) -> Result<Uri, ClientError> {
-    let wrong = |problem: &str| ClientError::configuration(format!("server URL `{url}`"), problem);
+    let wrong =
+        |problem: &str| ClientError::configuration(format!("server URL `{}`", without_user(url)), problem);
     let trimmed = url.trim();
     if trimmed.is_empty() {
         return Err(wrong("it is empty"));
@@ -315,9 +316,23 @@ fn parse_server(url: &str) -> Result<Uri, ClientError> {
         Some(authority) if authority.as_str().contains('@') => {
             Err(wrong("it must not have a user name or password"))
         }
+        // A password with a slash in it would be taken for a port.
+        Some(authority)
+            if authority.port().is_none() && authority.as_str().trim_end_matches(':') != authority.host() =>
+        {
+            Err(wrong("the port must be a number up to 65535"))
+        }
         Some(authority) if !authority.host().is_empty() => Ok(uri),
         _ => Err(wrong("it has no host")),
     }
+}
+
+/// A URL as errors may show it. Everything before the last `@` may belong to a password, whatever is wrong with the
+/// rest.
+fn without_user(url: &str) -> String {
+    let Some((before, rest)) = url.rsplit_once('@') else { return url.to_owned() };
+    let scheme = before.find("://").map_or("", |at| &before[..at + 3]);
+    format!("{scheme}***@{rest}")
 }
 
 fn default_user_agent() -> String {

@@ -24,6 +24,9 @@ fn server_urls_are_read_as_client_go_reads_them() {
         ("", Err("it is empty")),
         ("ftp://host", Err("the scheme must be http or https")),
         ("https://bob:x@host", Err("it must not have a user name or password")),
+        ("https://host:", Ok("https://host:/")),
+        ("https://host:65536", Err("the port must be a number up to 65535")),
+        ("https://bob:p/w@host", Err("the port must be a number up to 65535")),
         ("https://", Err("it is not a URL")),
         ("https://a b", Err("it is not a URL")),
     ] {
@@ -32,6 +35,22 @@ fn server_urls_are_read_as_client_go_reads_them() {
             (Err(error), Err(expected)) => assert!(error.to_string().ends_with(expected), "{url}: {error}"),
             (found, _) => panic!("{url}: {found:?}"),
         }
+    }
+}
+
+#[test]
+fn errors_of_server_urls_show_no_password() {
+    for (url, shown) in [
+        ("https://bob:s3cret@host", "https://***@host"),
+        ("https://bob:s3/cr3t@host:6443/x", "https://***@host:6443/x"),
+        ("bob:s3cret@host", "***@host"),
+        ("ftp://s3cret@host", "ftp://***@host"),
+        ("https://bob:s3@cret@a b", "https://***@a b"),
+        ("ftp://host", "ftp://host"),
+    ] {
+        let error = Config::for_url(url).unwrap_err();
+        assert!(error.to_string().starts_with(&format!("server URL `{shown}`: ")), "{error}");
+        assert!(!format!("{error:?}").contains("s3"), "{error:?}");
     }
 }
 
