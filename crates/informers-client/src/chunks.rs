@@ -72,7 +72,12 @@ impl Chunks {
                 Poll::Pending => {
                     if !self.is_armed {
                         self.is_armed = true;
-                        self.timer.as_mut().reset(Instant::now() + self.silence);
+                        // A silence longer than any clock can say is no limit.
+                        let Some(deadline) = Instant::now().checked_add(self.silence) else {
+                            self.is_armed = false;
+                            return Poll::Pending;
+                        };
+                        self.timer.as_mut().reset(deadline);
                     }
                     if self.timer.as_mut().poll(cx).is_pending() {
                         return Poll::Pending;

@@ -82,7 +82,8 @@ impl Client {
             let problem = format!("`{definition}` is no name of a definition, as `widgets.example.com` is");
             return Err(ClientError::InvalidRequest { action, problem, source: None });
         }
-        let deadline = Instant::now() + patience;
+        // A patience longer than any clock can say has no end.
+        let deadline = Instant::now().checked_add(patience);
         let mut pause = FIRST_PAUSE;
         loop {
             let (obstacle, source) = match self.established(definition, &action).await {
@@ -93,7 +94,7 @@ impl Client {
                 }
                 Err(error) => return Err(error),
             };
-            if Instant::now() + pause > deadline {
+            if deadline.is_some_and(|deadline| Instant::now() + pause > deadline) {
                 let failure = crate::ConnectionFailure::Timeout;
                 let problem = format!("after {} s {obstacle}", patience.as_secs_f32());
                 return Err(ClientError::Connection { action, failure, problem, source });

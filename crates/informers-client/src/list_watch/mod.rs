@@ -111,7 +111,7 @@ impl<T: Send + Sync + 'static> Collection<T> {
                 source: None,
             });
         }
-        let silence = params.timeout + self.client.timeouts().watch_slack;
+        let silence = params.timeout.saturating_add(self.client.timeouts().watch_slack);
         let chunks = Chunks::new(response, silence, &call.action)?;
         Ok(watch::Watch::new(chunks, &self.resource, self.client.limits(), call.action))
     }

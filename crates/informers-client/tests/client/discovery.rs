@@ -98,6 +98,21 @@ async fn a_custom_resource_is_waited_for_until_discovery_has_it() {
 }
 
 #[tokio::test]
+async fn the_longest_patience_has_no_end() {
+    let looks = AtomicUsize::new(0);
+    let server = Server::start(move |seen: &Seen| match seen.target.as_str() {
+        DEFINITION if looks.fetch_add(1, Ordering::SeqCst) == 0 => not_found(),
+        DEFINITION => definition(ESTABLISHED),
+        "/apis" => groups(&["example.com"]),
+        "/apis/example.com/v1" => resources("Widget", "widgets"),
+        _ => resources("Pod", "pods"),
+    })
+    .await;
+    let found = server.client().wait_until_established("widgets.example.com", Duration::MAX).await;
+    assert_eq!(found.unwrap().to_string(), "widgets.v1.example.com");
+}
+
+#[tokio::test]
 async fn what_keeps_a_custom_resource_from_being_served_is_said() {
     let rejected = r#"{"type":"NamesAccepted","status":"False","reason":"ListKindConflict","message":"\"WidgetList\" is taken"}"#;
     let server = Server::start(move |_| definition(rejected)).await;

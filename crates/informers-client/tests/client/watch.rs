@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use informers_client::{Client, Timeouts};
 use informers_core::{
     ChangeKind, DecodeErrorKind, Error, ErrorKind, Item, Scope, Source as _, WatchEvent, WatchParams,
@@ -312,4 +312,17 @@ async fn a07_a_watch_that_is_silent_beyond_its_own_end_is_given_up() {
         (ErrorKind::ConnectionLost, "the server was silent for 0.05 s")
     );
     body.closed().await;
+}
+
+#[tokio::test]
+async fn the_longest_time_limits_are_no_limits() {
+    let (answer, body) = Answer::stream();
+    let server = Server::script([answer]).await;
+    let timeouts = Timeouts { idle: Duration::MAX, watch_slack: Duration::MAX, ..Timeouts::default() };
+    let client = Client::new(server.config().with_timeouts(timeouts)).unwrap();
+    let mut stream = open(&client, from("7")).await.unwrap();
+    assert!(stream.next().now_or_never().is_none());
+    body.send(event("ADDED", &widget("a", 8, "")));
+    drop(body);
+    assert_eq!(drain(stream).await.0, ["Added a"]);
 }
