@@ -17,7 +17,11 @@ pub(super) fn parse(text: &str) -> Option<SystemTime> {
         "Z" | "z" => 0,
         _ => {
             let (hours, minutes) = zone.get(1..)?.split_once(':')?;
-            let seconds = hours.parse::<i64>().ok()? * 3600 + minutes.parse::<i64>().ok()? * 60;
+            let (hours, minutes) = (hours.parse::<i64>().ok()?, minutes.parse::<i64>().ok()?);
+            if !(0..24).contains(&hours) || !(0..60).contains(&minutes) {
+                return None;
+            }
+            let seconds = hours * 3600 + minutes * 60;
             if zone.starts_with('-') { -seconds } else { seconds }
         }
     };
@@ -67,5 +71,16 @@ mod tests {
         ] {
             assert_eq!(seconds(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn absurd_zones_are_no_times() {
+        for zone in ["+24:00", "-24:00", "+01:60", "+-1:00", "-01:-1", "+9223372036854775807:00"] {
+            assert_eq!(seconds(&format!("2026-01-31T12:00:00{zone}")), None, "{zone}");
+        }
+        for minutes in ["9223372036854775807", "-9223372036854775808", "153722867280912930"] {
+            assert_eq!(seconds(&format!("2026-01-31T12:00:00-00:{minutes}")), None, "{minutes}");
+        }
+        assert_eq!(seconds("2026-02-01T11:59:00+23:59"), Some(1_769_860_800));
     }
 }
