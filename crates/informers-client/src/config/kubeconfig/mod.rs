@@ -121,6 +121,11 @@ impl Kubeconfig {
                 }
             }
         }
+        if kubeconfig.files.is_empty() {
+            // It says nothing, but errors must be able to name it.
+            let content = Value::Object(Default::default());
+            kubeconfig.files.push(File { path: path.to_owned(), content });
+        }
         Ok(kubeconfig)
     }
 

@@ -120,7 +120,7 @@ extensions: null
 #[test]
 fn a28_errors_name_file_and_field() {
     for (text, expected) in [
-        ("", "kubeconfig: no context was asked for, and current-context is not set; there are none"),
+        ("", "dir/config: no context was asked for, and current-context is not set; there are none"),
         (
             "contexts: [{name: a}, {name: b}]",
             "dir/config: no context was asked for, and current-context is not set; there are: a, b",
