@@ -300,7 +300,10 @@ impl Inner {
 fn remove_private(headers: &mut HeaderMap) {
     let private: Vec<HeaderName> = headers
         .keys()
-        .filter(|name| **name == header::AUTHORIZATION || name.as_str().starts_with("impersonate-"))
+        .filter(|name| {
+            [header::AUTHORIZATION, header::PROXY_AUTHORIZATION, header::COOKIE].contains(name)
+                || name.as_str().starts_with("impersonate-")
+        })
         .cloned()
         .collect();
     for name in private {

@@ -38,8 +38,19 @@ pub(crate) fn location<B>(
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         format!("{scheme}://{authority}{folder}/{place}")
     };
-    let uri: Uri = whole.parse().ok()?;
+    let uri = without_user(whole.parse().ok()?)?;
     matches!(uri.scheme_str(), Some("http" | "https")).then_some(uri)
+}
+
+/// The URL without user name and password, which have no place in a `Host` header.
+fn without_user(uri: Uri) -> Option<Uri> {
+    let mut parts = uri.into_parts();
+    let authority = parts.authority.take()?;
+    parts.authority = Some(match authority.as_str().rsplit_once('@') {
+        Some((_, host)) => host.parse().ok()?,
+        None => authority,
+    });
+    Uri::from_parts(parts).ok()
 }
 
 /// Is this the same server: scheme, host and port?
@@ -67,6 +78,17 @@ mod tests {
             ("http://two:80/x#y", Some("http://two:80/x")),
             ("other?limit=5", Some("https://one:6443/prefix/api/v1/other?limit=5")),
             ("ftp://two/x", None),
+        ] {
+            assert_eq!(followed(place).as_deref(), expected, "{place}");
+        }
+    }
+
+    #[test]
+    fn a_user_in_a_location_is_dropped() {
+        for (place, expected) in [
+            ("https://bob:s3cret@two:6443/x?limit=5", Some("https://two:6443/x?limit=5")),
+            ("//bob@two/x", Some("https://two/x")),
+            ("https://bob@/x", None),
         ] {
             assert_eq!(followed(place).as_deref(), expected, "{place}");
         }

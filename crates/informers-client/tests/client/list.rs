@@ -317,3 +317,25 @@ async fn another_host_gets_no_credentials() {
         assert_eq!(elsewhere.header(private), None);
     }
 }
+
+#[tokio::test]
+async fn another_host_gets_neither_cookies_nor_users_of_raw_requests() {
+    let other = Server::start(|_| Answer::json("{}")).await;
+    let address = other.url.strip_prefix("http://").unwrap().to_owned();
+    let place = format!("http://bob:s3cret@{address}/elsewhere");
+    let server = Server::start(move |_| Answer::json("").status(307).header("location", &place)).await;
+    let request = http::Request::get("/here")
+        .header("cookie", "session=s3cret")
+        .header("proxy-authorization", "Basic s3cret")
+        .header("x-public", "1")
+        .body(Default::default())
+        .unwrap();
+    server.client().raw(request).await.unwrap();
+    assert_eq!(server.seen.lock()[0].header("cookie"), Some("session=s3cret"));
+    let elsewhere = other.seen.lock()[0].clone();
+    assert_eq!(elsewhere.header("host"), Some(address.as_str()));
+    assert_eq!(elsewhere.header("x-public"), Some("1"));
+    for private in ["authorization", "cookie", "proxy-authorization"] {
+        assert_eq!(elsewhere.header(private), None, "{private}");
+    }
+}
