@@ -188,8 +188,31 @@ fn certificate_problem(error: &(dyn StdError + 'static), target: &str) -> Option
             format!("the certificate of {target} is not valid yet; check this machine's clock")
         }
         rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented => {
-            format!("the certificate of {target} cannot be accepted")
+            format!(
+                "the certificate of {target} cannot be accepted; \
+                 check certificate-authority in the kubeconfig, and the server's certificate"
+            )
         }
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::CertificateError;
+
+    use super::*;
+
+    #[test]
+    fn a_certificate_of_an_unforeseen_fault_says_what_to_check() {
+        for error in [
+            rustls::Error::NoCertificatesPresented,
+            rustls::Error::InvalidCertificate(CertificateError::BadEncoding),
+        ] {
+            let (failure, problem) = judge_connect("https://host:6443", &error);
+            assert_eq!(failure, ConnectionFailure::Certificate);
+            assert!(problem.contains("https://host:6443"), "{problem}");
+            assert!(problem.contains("check certificate-authority in the kubeconfig"), "{problem}");
+        }
+    }
 }
