@@ -23,7 +23,9 @@ use crate::{ObjectKey, ResourceVersion, Uid};
 /// ```
 pub struct Entry<T>(Arc<Inner<T>>);
 
+/// In this order: key, version and reference count lie together, however large the object is.
 #[derive(Clone)]
+#[repr(C)]
 struct Inner<T> {
     key: ObjectKey,
     uid: Uid,
