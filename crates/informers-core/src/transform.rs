@@ -36,6 +36,23 @@ impl<T: Clone + 'static> Transform<T> {
     }
 }
 
+impl<T: Clone + 'static> Transform<T> {
+    /// A transform that changes objects in place and cannot fail.
+    ///
+    /// ```
+    /// # use informers_core::{Entry, ObjectKey, Transform};
+    /// let forget = Transform::infallible(|secret: &mut String| secret.clear());
+    /// let entry = Entry::keyed(ObjectKey::cluster("a"), "hunter2".to_owned());
+    /// assert_eq!(forget.apply(entry).unwrap().object(), "");
+    /// ```
+    pub fn infallible(change: impl Fn(&mut T) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(move |mut entry| {
+            change(entry.make_mut());
+            Ok(entry)
+        }))
+    }
+}
+
 impl<T> Transform<T> {
     /// Changes one object.
     ///

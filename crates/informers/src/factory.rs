@@ -90,7 +90,7 @@ mod typed {
                 + Sync
                 + 'static,
         {
-            self.shared.informer_with(&informers_kube::resource::<K>(), options)
+            self.shared.informer_for_with(&informers_kube::resource::<K>(), options)
         }
     }
 }

@@ -16,7 +16,7 @@
 //! ```
 
 pub use crate::Factory;
-pub use informers_client::{Client, Config};
+pub use informers_client::{Api, Client, Config, Patch};
 pub use informers_core::{
     Deletion, Entry, Event, Handler, JsonDecoder, ObjectKey, Resource, ResourceScope, ResourceType, Scope,
     Transform,

@@ -84,12 +84,14 @@ async fn metadata_and_dynamic_objects_are_followed(cluster: Arc<dyn Cluster>) ->
     world.create("a", "web", 7).await?;
     let factory = factory(cluster.kubeconfig())?;
     let options = || InformerOptions::new().scope(Scope::namespace(&world.namespace));
-    let metadata = (*factory).informer_with(&informers::kube::metadata::<ConfigMap>(), options())?;
-    let dynamic = (*factory)
-        .informer_with(&informers::kube::dynamic(informers::kube::resource_type::<ConfigMap>()), options())?;
+    let metadata = factory.informer_for_with(&informers::kube::metadata::<ConfigMap>(), options())?;
+    let dynamic = factory.informer_for_with(
+        &informers::kube::dynamic(informers::kube::resource_type::<ConfigMap>()),
+        options(),
+    )?;
     let slim: Resource<Slim> =
         Resource::new(informers::kube::resource_type::<ConfigMap>(), JsonDecoder::new());
-    let slim = (*factory).informer_with(&slim, options())?;
+    let slim = factory.informer_for_with(&slim, options())?;
     factory.start()?;
     factory.synced().within(std::time::Duration::from_secs(60)).await?;
     let key = world.key("a");

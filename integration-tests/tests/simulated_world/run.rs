@@ -109,7 +109,7 @@ fn start(
     let start = |kind: u64, rng: &mut fastrand::Rng| match kind {
         0 => {
             let informer =
-                factory.informer_with(&resource(), options(Scope::all()).reflector(settings(0)))?;
+                factory.informer_for_with(&resource(), options(Scope::all()).reflector(settings(0)))?;
             Watched::start("everything", informer, group_of, |_| true, is_good)
         }
         1 => {
@@ -119,13 +119,13 @@ fn start(
         }
         2 => {
             let web = options(Scope::all().with_labels("tier=web".parse()?)).reflector(settings(2));
-            let informer = factory.informer_with(&resource(), web)?;
+            let informer = factory.informer_for_with(&resource(), web)?;
             let selects = |object: &Value| object["metadata"]["labels"]["tier"] == "web";
             Watched::start("web", informer, group_of, selects, is_good)
         }
         3 => {
             let two = InformerOptions::new().scopes([Scope::namespace("a"), Scope::namespace("b")]);
-            let informer = factory.informer_with(&resource(), two.reflector(settings(3)))?;
+            let informer = factory.informer_for_with(&resource(), two.reflector(settings(3)))?;
             let selects = |object: &Value| object["metadata"]["namespace"] != "c";
             Watched::start("two namespaces", informer, group_of, selects, is_good)
         }
@@ -143,7 +143,8 @@ fn start(
         }
         _ => {
             let metadata = dynamic_metadata(gadgets());
-            let informer = factory.informer_with(&metadata, options(Scope::all()).reflector(settings(5)))?;
+            let informer =
+                factory.informer_for_with(&metadata, options(Scope::all()).reflector(settings(5)))?;
             let tier = |object: &Entry<PartialObjectMeta<DynamicObject>>| {
                 object.metadata.labels.as_ref()?.get("tier").cloned()
             };

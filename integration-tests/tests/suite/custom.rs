@@ -98,7 +98,7 @@ impl Definition {
     }
 
     fn follow(&self, world: &World, factory: &Factory) -> Result<Follower<Custom>> {
-        let informer = (**factory).informer_with(&self.resource(), world.options())?;
+        let informer = factory.informer_for_with(&self.resource(), world.options())?;
         Follower::new(informer, |object| Some(object.spec.size.to_string()))
     }
 }

@@ -124,9 +124,9 @@ async fn metadata_dynamic_and_own_types_under_load(cluster: Arc<dyn Cluster>) ->
     let factory = factory(cluster.kubeconfig())?;
     let of = resource_type::<ConfigMap>;
     let slim: Resource<Slim> = Resource::new(of(), JsonDecoder::new());
-    let metadata = (*factory).informer_with(&metadata::<ConfigMap>(), world.options())?;
-    let dynamic = (*factory).informer_with(&dynamic(of()), world.options())?;
-    let slim = (*factory).informer_with(&slim, world.options())?;
+    let metadata = factory.informer_for_with(&metadata::<ConfigMap>(), world.options())?;
+    let dynamic = factory.informer_for_with(&dynamic(of()), world.options())?;
+    let slim = factory.informer_for_with(&slim, world.options())?;
     let metadata = Follower::new(metadata, |e| e.metadata.labels.as_ref()?.get("app").cloned())?;
     let dynamic = Follower::new(dynamic, |e| Some(e.data["data"]["value"].as_str()?.to_owned()))?;
     let slim = Follower::new(slim, |e| e.data.get("value").cloned())?;

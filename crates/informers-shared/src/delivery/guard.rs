@@ -12,7 +12,7 @@ use crate::sync::SyncWait;
 ///
 /// Removal may happen anywhere, inside any handler too: no further call begins, a running one ends by
 /// itself, and what waits is dropped. The guard keeps the informer alive.
-#[must_use = "dropping the guard removes the handler"]
+#[must_use = "dropping the guard removes the handler: bind it to a name (`let _guard`, not `let _`), or detach it"]
 pub struct HandlerGuard<T: Send + Sync + 'static> {
     delivery: Arc<Delivery<T>>,
     hold: Arc<Hold<T>>,

@@ -16,7 +16,7 @@ use crate::sync::SyncWait;
 ///
 /// It ends when the informer stops. Dropping it unsubscribes. For [`synced`](Self::synced), an event counts as
 /// dealt with when the next one is asked for.
-#[must_use = "dropping the subscription ends it"]
+#[must_use = "dropping the subscription ends it: bind it to a name"]
 pub struct Subscription<T: Send + Sync + 'static> {
     delivery: Arc<Delivery<T>>,
     guard: HandlerGuard<T>,

@@ -69,7 +69,8 @@ impl<S: Source> FactoryBuilder<S> {
         self
     }
 
-    /// Several namespaces in place of all of them. With none at all, asking for an informer is an error.
+    /// Several namespaces in place of all of them. As in client-go the empty name stands for all, and swallows the
+    /// others: check what comes from the environment. With none at all, asking for an informer is an error.
     pub fn namespaces<N: AsRef<str>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
         self.defaults.scopes = namespaces.into_iter().map(|name| Scope::namespace(name.as_ref())).collect();
         self

@@ -89,7 +89,7 @@ impl<S: Source> Factory<S> {
         &self,
         resource: &Resource<T>,
     ) -> Result<SharedInformer<T>, Error> {
-        self.informer_with(resource, InformerOptions::new())
+        self.informer_for_with(resource, InformerOptions::new())
     }
 
     /// The informer of `resource` with options of its own: other scopes, a resync period, or a name that
@@ -99,7 +99,7 @@ impl<S: Source> Factory<S> {
     /// As [`informer_for`](Self::informer_for); if the informer has another resync period already; and if there is
     /// no scope, or two of them share a namespace.
     #[track_caller]
-    pub fn informer_with<T: Send + Sync + 'static>(
+    pub fn informer_for_with<T: Send + Sync + 'static>(
         &self,
         resource: &Resource<T>,
         options: InformerOptions,
@@ -149,8 +149,12 @@ impl<S: Source> Factory<S> {
     /// Starts every informer that is not running yet. Informers that are made later need another start.
     ///
     /// # Errors
-    /// The first one that an informer gives; the others are started all the same.
+    /// If the factory was shut down; else the first one that an informer gives, and the others are started all
+    /// the same.
     pub fn start(&self) -> Result<(), Error> {
+        if self.inner.registry.is_shut_down() {
+            return Err(Error::FactoryShutDown);
+        }
         let mut outcome = Ok(());
         for informer in self.inner.registry.live() {
             let started = informer.start();

@@ -179,6 +179,10 @@ impl Registry {
         held.into_iter().filter(|informer| !informer.is_stopped()).collect()
     }
 
+    pub(super) fn is_shut_down(&self) -> bool {
+        self.0.lock().shut_down
+    }
+
     /// Refuses new informers from now on, and gives those that are in use.
     pub(super) fn shut_down(&self) -> Vec<Arc<dyn AnyInformer>> {
         let mut state = self.0.lock();

@@ -1,6 +1,6 @@
 //! How an informer is doing.
 
-use informers_core::{ResourceVersion, Scope};
+use informers_core::{ErrorKind, ResourceVersion, Scope};
 use informers_reflector::{Phase, ReflectorStatus};
 
 use crate::delivery::HandlerStatus;
@@ -30,6 +30,23 @@ pub struct InformerStatus {
     pub handlers: Vec<HandlerStatus>,
 }
 
+/// What has to change before the next attempt can succeed, in a few words; the error itself says more.
+fn waiting_for(failure: ErrorKind) -> &'static str {
+    match failure {
+        ErrorKind::ConnectionRefused => "the server cannot be reached; it tries again",
+        ErrorKind::ConnectionLost => "the connection to the server broke; it tries again",
+        ErrorKind::Timeout => "the server does not answer in time; it tries again",
+        ErrorKind::Unauthorized => "the server does not accept the credentials; it tries again",
+        ErrorKind::Forbidden => "it is not permitted to read the resource",
+        ErrorKind::NotFound => "the server does not know the resource; it tries again",
+        ErrorKind::TooManyRequests => "the server asks for patience; it tries again",
+        ErrorKind::Unavailable | ErrorKind::Internal => "the server fails to serve it; it tries again",
+        ErrorKind::Configuration => "the server cannot be talked to as configured; it tries again",
+        ErrorKind::UnexpectedAnswer => "the answer is not what was asked for; it tries again",
+        _ => "the last attempt failed; it tries again",
+    }
+}
+
 /// A phase in a few words, for errors.
 pub(super) fn doing(phase: &Phase) -> &'static str {
     match phase {
@@ -37,7 +54,7 @@ pub(super) fn doing(phase: &Phase) -> &'static str {
         Phase::Listing => "it is still reading the list",
         Phase::Streaming => "it is still reading the streaming list",
         Phase::Watching => "it is watching",
-        Phase::Waiting { .. } => "the last attempt failed and it waits for the next",
+        Phase::Waiting { reason, .. } => waiting_for(reason.kind()),
         Phase::Forbidden { .. } => "it is not permitted to read the resource",
         Phase::Gone { .. } => "the server does not know the resource",
         _ => "it has stopped reading",

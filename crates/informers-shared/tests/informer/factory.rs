@@ -34,9 +34,9 @@ async fn scope_representation_and_variant_tell_informers_apart() {
     let _all = factory.informer_for(&resource()).unwrap();
     let _other = factory.informer_for(&other).unwrap();
     let _namespace =
-        factory.informer_with(&resource(), InformerOptions::new().scope(Scope::namespace("ns"))).unwrap();
-    let _selected = factory.informer_with(&resource(), selected).unwrap();
-    let _variant = factory.informer_with(&resource(), InformerOptions::new().variant("slim")).unwrap();
+        factory.informer_for_with(&resource(), InformerOptions::new().scope(Scope::namespace("ns"))).unwrap();
+    let _selected = factory.informer_for_with(&resource(), selected).unwrap();
+    let _variant = factory.informer_for_with(&resource(), InformerOptions::new().variant("slim")).unwrap();
     assert_eq!(
         factory.informers(),
         [
@@ -53,10 +53,10 @@ async fn scope_representation_and_variant_tell_informers_apart() {
 async fn another_resync_period_is_an_error_that_names_both_places() {
     let factory = Factory::new(server_with([]));
     let every = |seconds| InformerOptions::new().resync(Duration::from_secs(seconds));
-    let _first = factory.informer_with(&resource(), every(10)).unwrap();
-    let _same = factory.informer_with(&resource(), every(10)).unwrap();
+    let _first = factory.informer_for_with(&resource(), every(10)).unwrap();
+    let _same = factory.informer_for_with(&resource(), every(10)).unwrap();
     let _silent = factory.informer_for(&resource()).unwrap();
-    let error = factory.informer_with(&resource(), every(20)).unwrap_err();
+    let error = factory.informer_for_with(&resource(), every(20)).unwrap_err();
     assert!(matches!(error, Error::SetTwice { .. }));
     assert_eq!(error.to_string().matches("factory.rs:").count(), 2, "{error}");
 }
@@ -114,6 +114,7 @@ async fn a_shutdown_leaves_no_task_and_makes_no_informers() {
     assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), tasks);
     assert!(informer.is_stopped());
     assert!(matches!(factory.informer_for(&resource()), Err(Error::FactoryShutDown)));
+    assert!(matches!(factory.start(), Err(Error::FactoryShutDown)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -138,10 +139,10 @@ async fn a_resync_period_that_an_informer_does_not_have_is_never_promised_in_sil
     let factory = Factory::new(server_with([]));
     let _without = factory.informer_for(&resource()).unwrap();
     let every = |seconds| InformerOptions::new().resync(Duration::from_secs(seconds));
-    let error = factory.informer_with(&resource(), every(10)).unwrap_err();
+    let error = factory.informer_for_with(&resource(), every(10)).unwrap_err();
     assert!(matches!(error, Error::SetTwice { .. }), "{error}");
     assert_eq!(error.to_string().matches("factory.rs:").count(), 2, "{error}");
-    let _as_it_is = factory.informer_with(&resource(), every(0)).unwrap();
+    let _as_it_is = factory.informer_for_with(&resource(), every(0)).unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -153,8 +154,9 @@ async fn scopes_that_would_delete_each_others_objects_are_refused() {
         [labelled(Scope::all(), "x"), labelled(Scope::all(), "y")],
         [labelled(Scope::all(), "x"), Scope::namespace("ns")],
     ] {
-        let error =
-            factory.informer_with(&resource(), InformerOptions::new().scopes(scopes.clone())).unwrap_err();
+        let error = factory
+            .informer_for_with(&resource(), InformerOptions::new().scopes(scopes.clone()))
+            .unwrap_err();
         assert!(matches!(error, Error::OverlappingScopes { .. }), "{error}");
         assert!(error.to_string().contains("labels app=x"), "{error}");
 
@@ -166,7 +168,7 @@ async fn scopes_that_would_delete_each_others_objects_are_refused() {
         assert!(matches!(error, Error::OverlappingScopes { .. }), "{error}");
     }
     let two = [labelled(Scope::namespace("a"), "x"), labelled(Scope::namespace("b"), "x")];
-    let _fine = factory.informer_with(&resource(), InformerOptions::new().scopes(two)).unwrap();
+    let _fine = factory.informer_for_with(&resource(), InformerOptions::new().scopes(two)).unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -163,7 +163,7 @@ async fn client_gos_factories_have_one_informer_per_type() {
     let first = factory.informer_for(&resource()).unwrap();
     let elsewhere =
         InformerOptions::new().scope(Scope::namespace("elsewhere")).resync(secs(5)).variant("mine");
-    let second = factory.informer_with(&resource(), elsewhere).unwrap();
+    let second = factory.informer_for_with(&resource(), elsewhere).unwrap();
     factory.start().unwrap();
     first.synced().await.unwrap();
     assert_eq!(second.store().len(), 1, "it reads what the first one asked for");

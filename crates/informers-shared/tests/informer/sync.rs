@@ -152,7 +152,7 @@ async fn one_informer_that_nobody_started_fails_the_wait_for_all_at_once() {
     let started = factory.informer_for(&resource()).unwrap();
     started.start().unwrap();
     let _forgotten: Vec<_> = ["x", "y"]
-        .map(|name| factory.informer_with(&resource(), InformerOptions::new().variant(name)).unwrap())
+        .map(|name| factory.informer_for_with(&resource(), InformerOptions::new().variant(name)).unwrap())
         .into();
     let error = tokio::time::timeout(Duration::from_secs(3600), async { factory.synced().await }).await;
     assert!(matches!(error, Ok(Err(Error::NotStarted { .. }))), "{error:?}");
@@ -169,7 +169,7 @@ async fn a_factory_that_misses_its_deadline_names_all_who_lag_behind() {
     let factory = Factory::new(server);
     let variant = |name: &str| {
         let options = informers_shared::InformerOptions::new().variant(name);
-        factory.informer_with(&resource(), options).unwrap()
+        factory.informer_for_with(&resource(), options).unwrap()
     };
     let _informers = [variant("one"), variant("two"), variant("three")];
     factory.start().unwrap();
