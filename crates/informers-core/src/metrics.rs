@@ -9,6 +9,10 @@ use crate::ResourceVersion;
 /// `informer` is the name of the informer. Calls are made on the informer's own tasks, so an
 /// implementation must return at once. The first three carry client-go's informer metrics.
 ///
+/// An implementation must not panic: unlike the panic of a handler or hook, this one is not caught. It ends the task
+/// that made the call, and nothing starts that again: its reflector follows the collection no more, its informer
+/// gets no further changes into the store, or its handler hears of no further events.
+///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
 /// use informers_core::Metrics;

@@ -28,7 +28,8 @@ pub enum FirstList {
 /// How long a streaming list is waited for before the collection is listed in pages instead.
 ///
 /// Some servers and proxies ignore the wish for initial events and then never send the mark that ends
-/// them; the reflector gives up as soon as one of the three limits is passed, and remembers it.
+/// them; the reflector gives up as soon as one of the three limits is passed, and remembers it for the rest of
+/// its life.
 ///
 /// ```
 /// use std::time::Duration;
@@ -134,6 +135,10 @@ impl<T: Send + Sync + 'static> ReflectorBuilder<T> {
 
     /// Whether the state is asked for as a streaming list where the server and the list-watch can, instead
     /// of in pages. Default `true`.
+    ///
+    /// A server that refuses a streaming list, or never ends it, is not asked for one again as long as the
+    /// reflector lives, however often it lists; so a server that learns it later, by an upgrade, is asked
+    /// by new reflectors only. [`Parity::ask_for_streaming_again`] asks at each list.
     #[must_use]
     pub fn streaming_list(mut self, on: bool) -> Self {
         self.rules.streaming_list = on;

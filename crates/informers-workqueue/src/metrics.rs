@@ -30,6 +30,11 @@ pub const DURATION_BUCKETS: [f64; 10] = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-
 /// The methods are called outside the queue's lock, from whatever task used the queue, after the fact: calls that
 /// belong to different tasks may arrive in another order than the events happened. They must not block.
 ///
+/// They must not panic either, for that is not caught: it comes out of the queue's method that was called, though the
+/// queue itself has done what was asked. The key of an add is queued, but one that [`get`](crate::WorkQueue::get) was
+/// taking is lost: it counts as worked on from then on, so it is handed out to nobody, and a drain waits for it in
+/// vain. A panic when [`Taken`](crate::Taken) is dropped by another panic ends the process.
+///
 /// ```
 /// use std::sync::Arc;
 /// use std::sync::atomic::{AtomicUsize, Ordering};
