@@ -116,12 +116,17 @@ impl<T: Eq + Hash> Slots<T> {
     }
 
     /// The slot of the key, made if there is none; the given key comes back if there was one.
+    // Out of line, moving the key in and out again takes a sixth of an add.
+    #[inline(always)]
     pub(super) fn find_or_insert(&mut self, key: T) -> (usize, Option<T>) {
         let hash = self.hasher.hash_one(&key);
         let slots = &mut self.slots;
         let entry = self.table.entry(
             hash,
-            |&index| slots[index as usize].key.as_ref() == Some(&key),
+            |&index| {
+                let slot = &slots[index as usize];
+                slot.hash == hash && slot.key.as_ref() == Some(&key)
+            },
             |&index| slots[index as usize].hash,
         );
         match entry {
