@@ -41,7 +41,12 @@ mod sealed {
 #[must_use]
 pub fn resource<K>() -> Resource<K>
 where
-    K: kube_core::Resource<DynamicType = (), Scope: StaticScope> + DeserializeOwned + Send + Sync + 'static,
+    K: kube_core::Resource<DynamicType = (), Scope: StaticScope>
+        + Clone
+        + DeserializeOwned
+        + Send
+        + Sync
+        + 'static,
 {
     Resource::new(resource_type::<K>(), KubeDecoder::new())
 }
