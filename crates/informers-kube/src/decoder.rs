@@ -23,9 +23,18 @@ type Complete<K> = Box<dyn Fn(K) -> K + Send + Sync>;
 
 impl<K: Clone> KubeDecoder<K> {
     pub(crate) fn new() -> Self {
-        // JSON does not tell how long its arrays are, so each has room to spare: a sixth of a pod. A copy has none.
-        Self { representation: Representation::Json, complete: Box::new(|object: K| object.clone()) }
+        Self { representation: Representation::Json, complete: Box::new(fitted) }
     }
+}
+
+/// JSON does not tell how long its arrays are, so each has room to spare: a sixth of a pod. A copy has none.
+#[allow(
+    clippy::redundant_clone,
+    clippy::needless_pass_by_value,
+    reason = "the copy stays, the original goes"
+)]
+fn fitted<K: Clone>(object: K) -> K {
+    object.clone()
 }
 
 impl<K> KubeDecoder<PartialObjectMeta<K>> {
