@@ -1,8 +1,9 @@
 //! Which cluster an example talks to: a real one, or an API server embedded in the example itself.
 //!
-//! Examples take [`ClusterArgs`] into their command line and end on [`StopSignal`].
+//! Examples take [`ClusterArgs`] into their command line, print to [`Output`] and end on [`StopSignal`].
 
 mod args;
+mod output;
 mod stop;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use informers_client::{Client, Config};
 use informers_testkit::{ApiServer, ApiServerBuilder};
 
 pub use args::ClusterArgs;
+pub use output::{Output, exit_code, warning};
 pub use stop::StopSignal;
 
 /// How long the first answer of a real cluster may take.

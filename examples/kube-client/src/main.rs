@@ -1,5 +1,4 @@
 //! Shared informers on top of a `kube::Client` that a program has already: kube writes, the informer reads.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it shows its results")]
 
 mod cluster;
 mod writer;
@@ -10,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Parser;
 use cluster::Cluster;
-use demo_cluster::{ClusterArgs, StopSignal};
+use demo_cluster::{ClusterArgs, Output, StopSignal, exit_code, warning};
 use informers::kube::KubeSource;
 use informers::prelude::*;
 use informers::shared::ReflectorSettings;
@@ -33,26 +32,21 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match run(&Args::parse()).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code(run(&Args::parse()).await)
 }
 
 async fn run(args: &Args) -> Result<()> {
     let mut stop = StopSignal::new()?;
+    let output = Output::default();
     let cluster = Cluster::connect(&args.cluster).await?;
-    println!("{}", cluster.description);
+    output.line(&cluster.description);
     if cluster.server.is_some() {
         // Whatever the program does with its client, it goes on doing.
         tokio::spawn(writer::churn(cluster.client.clone()));
     }
 
-    let settings = ReflectorSettings::new()
-        .watch_error_handler(|error| eprintln!("warning: {error}; it is tried again"));
+    let settings =
+        ReflectorSettings::new().watch_error_handler(|error| warning(&format!("{error}; it is tried again")));
     let source = KubeSource::new(cluster.client.clone());
     let factory = Factory::from(Factory::builder(source).reflector(settings).build());
     let pods = factory.informer::<Pod>()?;
@@ -68,7 +62,7 @@ async fn run(args: &Args) -> Result<()> {
     };
     let following = async {
         pods.synced().within(PATIENCE).await.context("the pods cannot be read")?;
-        println!("synced: {} pods", pods.store().len());
+        output.line(&format!("synced: {} pods", pods.store().len()));
         while let Some(event) = events.next().await {
             let (sign, pod) = match &event {
                 Event::Added { object, .. } => ("+", object),
@@ -77,16 +71,18 @@ async fn run(args: &Args) -> Result<()> {
             };
             let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default();
             let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default();
-            println!("{sign} {} {phase}, node {node:?} with {} pods", pod.key(), by_node.get(node).len());
+            let neighbours = by_node.get(node).len();
+            output.line(&format!("{sign} {} {phase}, node {node:?} with {neighbours} pods", pod.key()));
         }
         anyhow::Ok(())
     };
     let outcome = tokio::select! {
         () = stop.received() => Ok(()),
         () = time_is_up => Ok(()),
+        () = output.closed() => Ok(()),
         outcome = following => outcome,
     };
     factory.shutdown().await;
-    println!("{} pods at the end", pods.store().len());
-    outcome
+    output.line(&format!("{} pods at the end", pods.store().len()));
+    outcome.and(output.finish())
 }

@@ -88,3 +88,19 @@ fn bad_input_is_named() {
     let err = String::from_utf8(output.stderr).unwrap();
     assert!(err.starts_with("error: ") && err.contains("nowhere/config"), "{err}");
 }
+
+/// As behind `| head -1`.
+#[cfg(unix)]
+#[test]
+fn a_reader_that_goes_away_ends_it_in_good_order() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = Command::new(env!("CARGO_BIN_EXE_kube-client-example"))
+        .arg("--embedded")
+        .stdout(writer)
+        .output()
+        .unwrap();
+    let warnings = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{warnings}");
+    assert!(!warnings.contains("panicked"), "{warnings}");
+}

@@ -1,14 +1,13 @@
 //! The pager used alone: a list read in pages, without an informer.
 //!
 //! It reads ConfigMaps into a struct with the one field that is wanted; no Kubernetes types are compiled.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it shows its results")]
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use demo_cluster::ClusterArgs;
+use demo_cluster::{ClusterArgs, Output, exit_code};
 use informers_core::{
     Item, JsonDecoder, ListParams, Resource, ResourceScope, ResourceType, ResourceVersion, Scope, Source,
 };
@@ -39,18 +38,13 @@ struct ConfigMap {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match run(&Args::parse()).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code(run(&Args::parse()).await)
 }
 
 async fn run(args: &Args) -> Result<()> {
+    let output = Output::default();
     let cluster = args.cluster.connect().await?;
-    println!("{cluster}");
+    output.line(&cluster.to_string());
     if let Some(server) = &cluster.server {
         for number in 0..args.objects {
             server
@@ -72,7 +66,8 @@ async fn run(args: &Args) -> Result<()> {
     // The whole list in memory.
     let pager = Pager::new().page_size(args.page_size);
     let list = pager.list(&config_maps, most_recent.clone(), &never).await?;
-    println!("list:      {} objects at version {}, pages: {}", list.items.len(), list.version, list.pages);
+    let (objects, version, pages) = (list.items.len(), &list.version, list.pages);
+    output.line(&format!("list:      {objects} objects at version {version}, pages: {pages}"));
 
     // One object at a time, while later pages are read.
     let mut keys = 0;
@@ -83,6 +78,6 @@ async fn run(args: &Args) -> Result<()> {
         std::future::ready(Ok::<_, std::convert::Infallible>(()))
     });
     each.await?;
-    println!("each item: {keys} keys in them");
-    Ok(())
+    output.line(&format!("each item: {keys} keys in them"));
+    output.finish()
 }

@@ -1,7 +1,6 @@
 //! The reflector used alone: it keeps a data structure of this example's own equal to the pods of a cluster.
 //!
 //! There is no store, no queue and no handler; of each pod only the name of its node is kept in memory.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it shows its results")]
 
 mod census;
 
@@ -12,7 +11,7 @@ use std::time::Duration;
 use anyhow::Result;
 use census::Census;
 use clap::Parser;
-use demo_cluster::{ClusterArgs, StopSignal};
+use demo_cluster::{ClusterArgs, Output, StopSignal, exit_code, warning};
 use informers_core::{JsonDecoder, Resource, ResourceScope, ResourceType, Scope, Source};
 use informers_reflector::Reflector;
 use informers_testkit::ApiServer;
@@ -45,19 +44,14 @@ struct PodSpec {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match run(&Args::parse()).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code(run(&Args::parse()).await)
 }
 
 async fn run(args: &Args) -> Result<()> {
     let mut stop = StopSignal::new()?;
+    let output = Output::default();
     let cluster = args.cluster.connect().await?;
-    println!("{cluster}");
+    output.line(&cluster.to_string());
     if let Some(server) = &cluster.server {
         tokio::spawn(churn(Arc::clone(server)));
     }
@@ -66,7 +60,7 @@ async fn run(args: &Args) -> Result<()> {
     let pods = cluster.client.list_watch(&Resource::new(kind, JsonDecoder::<Pod>::new()), &Scope::all())?;
     let (census, mut reader) = Census::new();
     let reflector = Reflector::builder(pods, census)
-        .watch_error_handler(|error| eprintln!("warning: {error}; it is tried again"))
+        .watch_error_handler(|error| warning(&format!("{error}; it is tried again")))
         .build();
     let status = reflector.status();
     let cancel = CancellationToken::new();
@@ -80,19 +74,20 @@ async fn run(args: &Args) -> Result<()> {
     };
     let counting = async {
         while reader.changed().await.is_ok() {
-            println!("{}", reader.count());
+            output.line(&reader.count().to_string());
         }
     };
     tokio::select! {
         () = stop.received() => {}
         () = time_is_up => {}
+        () = output.closed() => {}
         () = counting => {}
     }
 
     cancel.cancel();
     running.await?;
-    println!("{} at the end, at version {}", reader.count(), status.current().version);
-    Ok(())
+    output.line(&format!("{} at the end, at version {}", reader.count(), status.current().version));
+    output.finish()
 }
 
 /// Pods that come and go on the embedded server.

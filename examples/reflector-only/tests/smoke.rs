@@ -20,3 +20,16 @@ fn counts_follow_the_cluster_until_sigterm() {
     assert!(lines.any(|line| line.contains(" at the end, at version ")), "there is no last line");
     assert!(example.wait().unwrap().success());
 }
+
+/// As behind `| head -1`.
+#[cfg(unix)]
+#[test]
+fn a_reader_that_goes_away_ends_it_in_good_order() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_reflector-only")).arg("--embedded").stdout(writer).output().unwrap();
+    let warnings = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{warnings}");
+    assert!(!warnings.contains("panicked"), "{warnings}");
+}

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use demo_cluster::{Output, warning};
 use informers::prelude::*;
 use informers::workqueue::Taken;
 use k8s_openapi::api::core::v1::Pod;
@@ -15,6 +16,7 @@ pub(crate) struct Controller {
     queue: WorkQueue<ObjectKey>,
     store: Store<Pod>,
     fail_on: Option<String>,
+    output: Output,
 }
 
 /// Why the work on a pod failed.
@@ -22,8 +24,13 @@ pub(crate) struct Controller {
 struct Failed(&'static str);
 
 impl Controller {
-    pub(crate) fn new(queue: WorkQueue<ObjectKey>, store: Store<Pod>, fail_on: Option<String>) -> Arc<Self> {
-        Arc::new(Self { queue, store, fail_on })
+    pub(crate) fn new(
+        queue: WorkQueue<ObjectKey>,
+        store: Store<Pod>,
+        fail_on: Option<String>,
+        output: Output,
+    ) -> Arc<Self> {
+        Arc::new(Self { queue, store, fail_on, output })
     }
 
     /// Runs this many workers until the queue is shut down. Dropping the future ends them.
@@ -48,17 +55,17 @@ impl Controller {
                 match self.queue.add_rate_limited(key.key().clone()) {
                     Ok(pause) => {
                         let attempt = self.queue.num_requeues(key);
-                        println!(
+                        self.output.line(&format!(
                             "Pod {} failed: {problem}; retry {attempt} of {MAX_RETRIES} in {pause:?}",
                             **key
-                        );
+                        ));
                     }
-                    Err(error) => eprintln!("warning: {error}"),
+                    Err(error) => warning(&error.to_string()),
                 }
             }
             Err(Failed(problem)) => {
                 self.queue.forget(key);
-                eprintln!("warning: pod {} is given up after {MAX_RETRIES} retries: {problem}", **key);
+                warning(&format!("pod {} is given up after {MAX_RETRIES} retries: {problem}", **key));
             }
         }
     }
@@ -66,14 +73,15 @@ impl Controller {
     /// What a controller would do about one pod; this one prints it.
     fn sync(&self, key: &ObjectKey) -> Result<(), Failed> {
         let Some(pod) = self.store.get(key.as_str()) else {
-            println!("Pod {key} does not exist anymore");
+            self.output.line(&format!("Pod {key} does not exist anymore"));
             return Ok(());
         };
         if self.fail_on.as_deref() == Some(key.name()) {
             return Err(Failed("it was told to fail for this name"));
         }
         // One of the name may have been deleted and made anew meanwhile; the uid tells.
-        println!("Sync/Add/Update for Pod {} (version {}, uid {})", key.name(), pod.version(), pod.uid());
+        let (name, version, uid) = (key.name(), pod.version(), pod.uid());
+        self.output.line(&format!("Sync/Add/Update for Pod {name} (version {version}, uid {uid})"));
         Ok(())
     }
 }

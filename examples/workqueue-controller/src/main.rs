@@ -2,7 +2,6 @@
 //!
 //! A plain informer keeps an indexed store equal to the pods of a namespace, and its handler puts the keys of what
 //! changed into a rate-limited work queue. Workers take keys, look the pods up, and print them.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing is what this controller does")]
 
 mod churn;
 mod controller;
@@ -13,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use demo_cluster::{Cluster, ClusterArgs, StopSignal};
+use demo_cluster::{Cluster, ClusterArgs, Output, StopSignal, exit_code, warning};
 use informers::core::Source;
 use informers::prelude::*;
 use informers::shared::PlainInformer;
@@ -60,19 +59,14 @@ struct Args {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    match run(&Args::parse()).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code(run(&Args::parse()).await)
 }
 
 async fn run(args: &Args) -> Result<()> {
     let mut stop = StopSignal::new()?;
+    let output = Output::default();
     let cluster = connect(args).await?;
-    println!("{cluster}");
+    output.line(&cluster.to_string());
     let churn = cluster.server.clone().map(|server| tokio::spawn(churn::run(server)));
     let fail_on = args.fail_on.clone().or_else(|| churn.as_ref().map(|_| BROKEN.to_owned()));
 
@@ -81,9 +75,9 @@ async fn run(args: &Args) -> Result<()> {
     let (store, synced) = (informer.store().clone(), informer.synced());
     let cancel = CancellationToken::new();
     let informing = tokio::spawn(informer.run(cancel.clone()));
-    let controller = Controller::new(queue, store, fail_on);
+    let controller = Controller::new(queue, store, fail_on, output.clone());
 
-    println!("starting the pod controller with {} workers", args.workers);
+    output.line(&format!("starting the pod controller with {} workers", args.workers));
     let work = async {
         // Workers begin when the store is complete, so that no pod looks as if it were gone.
         synced.await.context("the informer ended before the first list was complete")?;
@@ -99,16 +93,17 @@ async fn run(args: &Args) -> Result<()> {
     let outcome = tokio::select! {
         () = stop.received() => Ok(()),
         () = time_is_up => Ok(()),
+        () = output.closed() => Ok(()),
         outcome = work => outcome,
     };
 
-    println!("stopping the pod controller");
+    output.line("stopping the pod controller");
     cancel.cancel();
     informing.await?;
     if let Some(churn) = churn {
         churn.abort();
     }
-    outcome
+    outcome.and(output.finish())
 }
 
 async fn connect(args: &Args) -> Result<Cluster> {
@@ -143,7 +138,7 @@ fn pod_informer(
             // nobody would work on them anyway.
             let _ = keys.add(event.key().clone());
         })
-        .watch_error_handler(|error| eprintln!("warning: {error}; it is tried again"))
+        .watch_error_handler(|error| warning(&format!("{error}; it is tried again")))
         .build();
     informer.index(Some("node"), |pod| pod.spec.as_ref()?.node_name.clone())?;
     informer.writer().insert(remembered());

@@ -96,3 +96,19 @@ fn bad_input_is_named() {
         "a context is not passed over: {error}"
     );
 }
+
+/// As behind `| head -1`.
+#[cfg(unix)]
+#[test]
+fn a_reader_that_goes_away_ends_it_in_good_order() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = Command::new(env!("CARGO_BIN_EXE_workqueue-controller"))
+        .arg("--embedded")
+        .stdout(writer)
+        .output()
+        .unwrap();
+    let warnings = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{warnings}");
+    assert!(!warnings.contains("panicked"), "{warnings}");
+}
