@@ -21,7 +21,7 @@ pub struct KubeDecoder<K> {
 /// Fills in what the server leaves out of the items of a list, and drops what decoding leaves over.
 type Complete<K> = Box<dyn Fn(K) -> K + Send + Sync>;
 
-impl<K: Clone> KubeDecoder<K> {
+impl<K: Clone + 'static> KubeDecoder<K> {
     pub(crate) fn new() -> Self {
         Self { representation: Representation::Json, complete: Box::new(fitted) }
     }
