@@ -118,7 +118,7 @@ impl<T: Send + Sync + 'static> List<T> {
                 Poll::Pending => {}
             }
             this.split();
-            if this.pipeline.is_full() || this.splitter.is_none() {
+            if this.pipeline.is_full() || this.pipeline.is_unpolled() || this.splitter.is_none() {
                 continue;
             }
             match this.chunks.poll_chunk(cx) {

@@ -15,6 +15,7 @@ pub(super) struct Pipeline<O> {
     batches: VecDeque<Batch<O>>,
     /// How many batches may be there at once; reading stops meanwhile.
     limit: usize,
+    is_unpolled: bool,
 }
 
 enum Batch<O> {
@@ -25,7 +26,7 @@ enum Batch<O> {
 impl<O: Send + 'static> Pipeline<O> {
     pub(super) fn new(decoders: usize) -> Self {
         // One more than decode at a time, so that none waits for the reader.
-        Self { batches: VecDeque::new(), limit: decoders.max(1) + 1 }
+        Self { batches: VecDeque::new(), limit: decoders.max(1) + 1, is_unpolled: false }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -36,6 +37,12 @@ impl<O: Send + 'static> Pipeline<O> {
         self.batches.len() >= self.limit
     }
 
+    /// Whether the first batch came since the last poll. Nobody is woken for it before it is polled, so the
+    /// reader must not rest until then.
+    pub(super) fn is_unpolled(&self) -> bool {
+        self.is_unpolled
+    }
+
     /// Decodes a batch of `bytes`, here or elsewhere.
     pub(super) fn push(&mut self, bytes: usize, decode: impl FnOnce() -> O + Send + 'static) {
         let batch = if bytes < INLINE_BYTES && self.is_empty() {
@@ -43,11 +50,13 @@ impl<O: Send + 'static> Pipeline<O> {
         } else {
             Batch::Running(tokio::task::spawn_blocking(decode))
         };
+        self.is_unpolled |= self.is_empty();
         self.batches.push_back(batch);
     }
 
     /// The next batch in order; none if there is none.
     pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<O, JoinError>>> {
+        self.is_unpolled = false;
         if let Some(Batch::Running(running)) = self.batches.front_mut() {
             let done = ready!(Pin::new(running).poll(cx));
             self.batches.pop_front();

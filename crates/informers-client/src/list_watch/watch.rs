@@ -130,7 +130,7 @@ impl<T: Send + Sync + 'static> Stream for Watch<T> {
                 Poll::Pending => {}
             }
             this.frame();
-            if this.pipeline.is_full() {
+            if this.pipeline.is_full() || this.pipeline.is_unpolled() {
                 continue;
             }
             match this.chunks.poll_chunk(cx) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::{FutureExt as _, StreamExt as _};
-use informers_client::{Client, Timeouts};
+use informers_client::{Client, Limits, Timeouts};
 use informers_core::{
     ChangeKind, DecodeErrorKind, Error, ErrorKind, Item, Scope, Source as _, WatchEvent, WatchParams,
     WatchStream,
@@ -325,4 +325,30 @@ async fn the_longest_time_limits_are_no_limits() {
     body.send(event("ADDED", &widget("a", 8, "")));
     drop(body);
     assert_eq!(drain(stream).await.0, ["Added a"]);
+}
+
+/// The last batch of a burst may be full to the brim, so that nothing that follows sends it on its way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_burst_is_delivered_to_its_last_event_however_it_falls_into_batches() {
+    let full_batch = event("MODIFIED", &widget("a", 7, "")).repeat(256);
+    for batches in 30..60 {
+        let (answer, body) = Answer::stream();
+        let server = Server::script([answer]).await;
+        let limits = Limits { decoders: 1, ..Limits::default() };
+        let client = Client::new(server.config().with_limits(limits)).unwrap();
+        let mut stream = open(&client, from("0")).await.unwrap();
+        body.send(full_batch.repeat(batches));
+        let mut missing = 256 * batches;
+        while missing > 0 {
+            // For a reader that is slower than the decoder; the outcome does not depend on it.
+            std::thread::sleep(Duration::from_millis(2));
+            let next = tokio::select! {
+                // First, since the end of the patience must not be what polls the stream.
+                biased;
+                () = tokio::time::sleep(Duration::from_secs(20)) => panic!("{missing} events of {batches} batches are stuck"),
+                next = stream.next() => next,
+            };
+            missing -= next.unwrap().unwrap().len();
+        }
+    }
 }
