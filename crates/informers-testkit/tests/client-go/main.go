@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
@@ -51,6 +53,21 @@ func (r *replay) note(object any, known bool, keep bool) {
 	}
 }
 
+func (r *replay) equals(store versions) bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return maps.Equal(r.state, store)
+}
+
+func stored(informer cache.SharedIndexInformer) versions {
+	store := versions{}
+	for _, object := range informer.GetStore().List() {
+		configMap := object.(*corev1.ConfigMap)
+		store[configMap.Namespace+"/"+configMap.Name] = configMap.ResourceVersion
+	}
+	return store
+}
+
 func run() error {
 	kubeconfig := flag.String("kubeconfig", "", "the server to listen to")
 	flag.Parse()
@@ -82,10 +99,11 @@ func run() error {
 	fmt.Println("synced")
 	<-heard.ended
 
-	store := versions{}
-	for _, object := range informer.GetStore().List() {
-		configMap := object.(*corev1.ConfigMap)
-		store[configMap.Namespace+"/"+configMap.Name] = configMap.ResourceVersion
+	// A list that is told in any order may tell of the last object first; the rest is on its way then.
+	store := stored(informer)
+	for patience := 1000; patience > 0 && !heard.equals(store); patience-- {
+		time.Sleep(20 * time.Millisecond)
+		store = stored(informer)
 	}
 	close(stop)
 	factory.Shutdown()
