@@ -178,12 +178,6 @@ impl<T: Send + Sync + 'static> Pipeline<T> {
                 delivery.drain();
             }
         }
-        self.synced.send_if_modified(|synced| {
-            let pending = *synced == SyncState::Pending;
-            if pending {
-                *synced = SyncState::Stopped;
-            }
-            pending
-        });
+        SyncState::settle(&self.synced, SyncState::Stopped);
     }
 }

@@ -20,6 +20,19 @@ pub(crate) enum SyncState {
     Removed,
 }
 
+impl SyncState {
+    /// Ends a pending wait with `outcome` and wakes who waits; what is settled stays as it is.
+    pub(crate) fn settle(wait: &watch::Sender<Self>, outcome: Self) {
+        wait.send_if_modified(|state| {
+            let pending = *state == Self::Pending;
+            if pending {
+                *state = outcome;
+            }
+            pending
+        });
+    }
+}
+
 /// What is waited for, and what to say if it does not come.
 pub(crate) trait Awaited: Send + Sync {
     fn name(&self) -> String;

@@ -117,13 +117,7 @@ impl<T> Delivery<T> {
 
     fn update_sync(&self, state: &State<T>) {
         if state.backlog.is_synced() {
-            self.synced.send_if_modified(|synced| {
-                let first = *synced == SyncState::Pending;
-                if first {
-                    *synced = SyncState::Synced;
-                }
-                first
-            });
+            SyncState::settle(&self.synced, SyncState::Synced);
         }
     }
 
@@ -190,13 +184,7 @@ impl<T> Delivery<T> {
 
     /// Whoever waits for sync learns that it will not come.
     fn end_sync(&self, why: SyncState) {
-        self.synced.send_if_modified(|synced| {
-            let pending = *synced == SyncState::Pending;
-            if pending {
-                *synced = why;
-            }
-            pending
-        });
+        SyncState::settle(&self.synced, why);
     }
 
     /// Notes that calls will be made by the current task.

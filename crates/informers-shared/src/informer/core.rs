@@ -310,13 +310,7 @@ impl<T: Send + Sync + 'static> Core<T> {
 
     fn end(&self) {
         *self.life.lock() = Life::Stopped;
-        self.synced.send_if_modified(|synced| {
-            let pending = *synced == SyncState::Pending;
-            if pending {
-                *synced = SyncState::Stopped;
-            }
-            pending
-        });
+        SyncState::settle(&self.synced, SyncState::Stopped);
         for delivery in std::mem::take(&mut *self.deliveries.lock()).into_values() {
             if let Some(delivery) = delivery.upgrade() {
                 delivery.drain();
