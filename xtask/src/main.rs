@@ -4,6 +4,7 @@
 mod alone;
 mod control_plane;
 mod counts;
+mod foreign;
 mod go_modules;
 mod layers;
 mod leaks;
@@ -28,8 +29,9 @@ cargo xtask TASK
 
   test [--control-plane] [--kubeconfig FILE] [--accept-vectors] [--package NAME]...
         unit, doc and integration tests. --control-plane (implied by CI=true) runs the
-        integration tests on a real etcd and kube-apiserver too, built from Go modules;
-        --kubeconfig on the cluster of that file; --accept-vectors writes the counts of
+        integration tests on a real etcd and kube-apiserver too, built from Go modules, once
+        under their control and once through a plain kubeconfig, as any cluster is reached;
+        --kubeconfig on the cluster of that file instead; --accept-vectors writes the counts of
         replayed vectors, and what the embedded server leaves out, instead of comparing them
   lint  fmt, clippy and docs with warnings as errors, then layers and tidy
   layers

@@ -7,6 +7,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use anyhow::{Context, Result, bail};
 
 use crate::counts::ClusterTests;
+use crate::foreign::ForeignCluster;
 use crate::results::Totals;
 use crate::vectors::Expected;
 use crate::workspace::Workspace;
@@ -51,6 +52,10 @@ impl Options {
         }
         Ok(options)
     }
+
+    fn covers(&self, package: &str) -> bool {
+        self.packages.is_empty() || self.packages.iter().any(|named| named == package)
+    }
 }
 
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
@@ -79,22 +84,29 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         remove(file)?;
     }
 
-    let mut command = process::cargo(&workspace.root);
-    command.args(["test", "--no-fail-fast"]);
-    match options.packages.as_slice() {
-        [] => command.arg("--workspace"),
-        some => command.args(some.iter().flat_map(|name| ["--package", name])),
+    // A foreign cluster for the tests that want one, when none was named.
+    let cluster = match (&binaries, &kubeconfig) {
+        (Some(binaries), None) if options.covers("integration-tests") => {
+            // The same build as the one below, so that nothing is built twice.
+            process::run(cargo_test(workspace, options).arg("--no-run"))?;
+            Some(ForeignCluster::start(workspace, binaries)?)
+        }
+        _ => None,
     };
+    let kubeconfig = kubeconfig.as_deref().or_else(|| cluster.as_ref().map(ForeignCluster::kubeconfig));
+
+    let mut command = cargo_test(workspace, options);
     command.env("INFORMERS_TEST_REPORT", &cluster_report);
     // No test may reach the user's own cluster unless it was named.
     command.env_remove("KUBECONFIG");
     set_or_remove(&mut command, "INFORMERS_SHARED", shared.as_deref());
     set_or_remove(&mut command, "INFORMERS_CONTROL_PLANE_BIN", binaries.as_deref());
-    set_or_remove(&mut command, "INFORMERS_TEST_KUBECONFIG", kubeconfig.as_deref());
+    set_or_remove(&mut command, "INFORMERS_TEST_KUBECONFIG", kubeconfig);
     set_or_remove(&mut command, ASSETS, assets.as_deref());
     let any_control_plane = binaries.is_some() || assets.is_some();
     command.env("INFORMERS_TEST_CONTROL_PLANE", if any_control_plane { "required" } else { "off" });
     let (status, totals) = stream(&mut command, &mut std::io::stdout())?;
+    drop(cluster);
 
     println!();
     let clusters = ClusterTests::read(&cluster_report)?;
@@ -105,7 +117,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     if binaries.is_some() && clusters.skipped_on("control-plane") > 0 {
         problems.push("tests were skipped on the real control plane, where none may be".into());
     }
-    if options.packages.is_empty() || options.packages.iter().any(|package| package == "integration-tests") {
+    if options.covers("integration-tests") {
         problems.extend(check_skips(workspace, options, &clusters)?);
     }
     problems.extend(check_vectors(workspace, options, shared.as_deref(), &reports)?);
@@ -127,6 +139,16 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         bail!("{}", problems.join("\n       "));
     }
     Ok(())
+}
+
+fn cargo_test(workspace: &Workspace, options: &Options) -> Command {
+    let mut command = process::cargo(&workspace.root);
+    command.args(["test", "--no-fail-fast"]);
+    match options.packages.as_slice() {
+        [] => command.arg("--workspace"),
+        some => command.args(some.iter().flat_map(|name| ["--package", name])),
+    };
+    command
 }
 
 fn shared_folder(workspace: &Workspace, strict: bool) -> Result<Option<PathBuf>> {
