@@ -5,6 +5,7 @@ mod exec_plugin;
 mod in_cluster;
 mod kubeconfig;
 mod limits;
+mod no_proxy;
 mod proxy;
 mod secret;
 mod tls;

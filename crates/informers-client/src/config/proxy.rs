@@ -3,9 +3,10 @@
 use std::fmt;
 
 use http::Uri;
-use hyper_util::client::proxy::matcher::Matcher;
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 
 use super::Environment;
+use super::no_proxy::NoProxy;
 use crate::ClientError;
 
 /// The proxy to go through.
@@ -13,13 +14,15 @@ use crate::ClientError;
 #[non_exhaustive]
 pub enum Proxy {
     /// As `HTTPS_PROXY` (or `HTTP_PROXY` for servers without TLS), `ALL_PROXY` and `NO_PROXY` say, in upper or
-    /// lower case; `NO_PROXY` may have domains, addresses and CIDR ranges. A server on this machine is never
-    /// reached through it.
+    /// lower case; `NO_PROXY` may have domains, addresses (both with a port, if only that is meant) and CIDR
+    /// ranges, which mean what they mean to client-go. A server on this machine is never reached through it.
     #[default]
     Environment,
     /// None.
     None,
-    /// This one: scheme `http`, `https`, `socks5` or `socks5h`, with user and password if it wants them.
+    /// This one: scheme `http`, `https`, `socks5` or `socks5h`, with user and password if it wants them. To one
+    /// with `https` the certificate authority of [`Tls`](crate::Tls) is trusted as well as the system's, and so
+    /// is [`Tls::insecure`](crate::Tls::insecure) for both; it is never shown a client certificate.
     Url(Uri),
 }
 
@@ -39,20 +42,24 @@ impl fmt::Debug for Proxy {
     }
 }
 
-/// Which proxy the environment names for which server.
-pub(crate) fn from_environment(environment: &Environment) -> Matcher {
+/// The proxy that the environment names for a server, if it names one.
+pub(crate) fn from_environment(environment: &Environment, server: &Uri) -> Option<Intercept> {
     let first = |names: [&str; 2]| names.iter().find_map(|name| environment.var(name)).unwrap_or_default();
+    let default_port = if server.scheme_str() == Some("https") { 443 } else { 80 };
+    let (host, port) = (server.host().unwrap_or_default(), server.port_u16().unwrap_or(default_port));
+    if NoProxy::parse(&first(["NO_PROXY", "no_proxy"])).excepts(host, port) {
+        return None;
+    }
     // In a CGI program HTTP_PROXY may be a request's `Proxy` header; client-go does not take it there either.
     let http = match environment.var_os("REQUEST_METHOD") {
         Some(_) => environment.var("http_proxy").unwrap_or_default(),
         None => first(["HTTP_PROXY", "http_proxy"]),
     };
-    Matcher::builder()
+    let matcher = Matcher::builder()
         .all(first(["ALL_PROXY", "all_proxy"]))
         .http(http)
-        .https(first(["HTTPS_PROXY", "https_proxy"]))
-        .no(first(["NO_PROXY", "no_proxy"]))
-        .build()
+        .https(first(["HTTPS_PROXY", "https_proxy"]));
+    matcher.build().intercept(server)
 }
 
 /// Reads a proxy's URL; `place` says where it stands.
@@ -79,7 +86,7 @@ mod tests {
         let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
         let environment =
             Environment::Fixed { variables: variables.collect(), service_account: Default::default() };
-        let found = from_environment(&environment).intercept(&server.parse().unwrap());
+        let found = from_environment(&environment, &server.parse().unwrap());
         found.map(|found| found.uri().to_string())
     }
 
@@ -98,19 +105,17 @@ mod tests {
 
     #[test]
     fn no_proxy_has_domains_addresses_and_ranges() {
-        let excluded = "10.0.0.0/8, fd00::/16,192.168.1.7,.internal.example, exact.example";
+        let excluded = "10.0.0.0/8, fd00::/16,192.168.1.7:6443,.internal.example, exact.example";
         let variables = [("https_proxy", "http://proxy:3128"), ("no_proxy", excluded)];
         for (server, through_proxy) in [
             ("https://10.96.0.1:443", false),
             ("https://11.96.0.1:443", true),
             ("https://[fd00::1]:6443", false),
-            ("https://[fe00::1]:6443", true),
-            ("https://192.168.1.7", false),
-            ("https://192.168.1.8", true),
+            ("https://192.168.1.7:6443", false),
+            ("https://192.168.1.7", true),
             ("https://api.internal.example:6443", false),
-            ("https://exact.example:6443", false),
+            ("https://internal.example:6443", true),
             ("https://api.exact.example", false),
-            ("https://inexact.example", true),
         ] {
             assert_eq!(found(&variables, server).is_some(), through_proxy, "{server}");
         }

@@ -12,14 +12,14 @@ use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
-use hyper_util::client::proxy::matcher::Matcher;
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use rustls::pki_types::ServerName;
 use tower_service::Service;
 
 use super::failure::TransportError;
 use super::tls::{TlsSource, TlsState};
 use crate::config::{Environment, Proxy, proxy_from_environment};
-use crate::{ClientError, ConnectionFailure, Timeouts};
+use crate::{ClientError, ConnectionFailure, Timeouts, Tls};
 
 const TCP_KEEP_ALIVE: Duration = Duration::from_secs(30);
 
@@ -54,11 +54,26 @@ pub(crate) struct Connector {
 
 struct Via {
     url: Uri,
+    /// For a proxy that is itself spoken to with TLS.
+    tls: Option<TlsSource>,
     basic: Option<HeaderValue>,
     login: Option<(String, String)>,
 }
 
 impl Via {
+    fn new(found: &Intercept, trusted: &Tls) -> Result<Self, ClientError> {
+        let url = with_port(found.uri());
+        Ok(Self {
+            tls: match url.scheme_str() {
+                Some("https") => Some(TlsSource::for_proxy(trusted)?),
+                _ => None,
+            },
+            url,
+            basic: found.basic_auth().cloned(),
+            login: found.raw_auth().map(|(user, password)| (user.to_owned(), password.to_owned())),
+        })
+    }
+
     fn shown(&self) -> String {
         let scheme = self.url.scheme_str().unwrap_or_default();
         let host = self.url.host().unwrap_or_default();
@@ -70,10 +85,12 @@ impl Via {
 }
 
 impl Connector {
+    /// `trusted` says whose certificate a proxy may have.
     pub(crate) fn new(
         server: Uri,
         tls: Option<Arc<TlsSource>>,
         proxy: &Proxy,
+        trusted: &Tls,
         timeouts: &Timeouts,
     ) -> Result<Self, ClientError> {
         let mut tcp = HttpConnector::new();
@@ -82,17 +99,13 @@ impl Connector {
         tcp.set_keepalive(Some(TCP_KEEP_ALIVE));
         tcp.set_keepalive_interval(Some(Duration::from_secs(15)));
         tcp.set_keepalive_retries(Some(3));
-        let matcher = match proxy {
+        let found = match proxy {
             Proxy::None => None,
             Proxy::Environment if is_loopback(&server) => None,
-            Proxy::Environment => Some(proxy_from_environment(&Environment::Process)),
-            Proxy::Url(url) => Some(Matcher::builder().all(url.to_string()).build()),
+            Proxy::Environment => proxy_from_environment(&Environment::Process, &server),
+            Proxy::Url(url) => Matcher::builder().all(url.to_string()).build().intercept(&server),
         };
-        let via = matcher.and_then(|matcher| matcher.intercept(&server)).map(|found| Via {
-            url: found.uri().clone(),
-            basic: found.basic_auth().cloned(),
-            login: found.raw_auth().map(|(user, password)| (user.to_owned(), password.to_owned())),
-        });
+        let via = found.map(|found| Via::new(&found, trusted)).transpose()?;
         Ok(Self { server, tls, via, tcp, timeouts: timeouts.clone() })
     }
 
@@ -149,29 +162,27 @@ impl Connector {
             let stream = socks.call(self.server.clone()).await.map_err(|error| failed(Box::new(error)))?;
             return Ok(Stream(Box::new(stream)));
         }
-        let mut to_proxy = match &self.tls {
-            Some(tls) => HttpsConnector::new(
-                tcp,
-                tls.for_proxy().map_err(|error| failed(Box::new(error)))?,
-                false,
-                Arc::new(hyper_rustls::DefaultServerNameResolver::default()),
-            ),
+        let unreachable = |error| TransportError::connecting(&via.shown(), error);
+        let to_proxy = match &via.tls {
+            Some(source) => {
+                let config = source.current(None, true).await.config;
+                let names = Arc::new(hyper_rustls::DefaultServerNameResolver::default());
+                let connected = HttpsConnector::new(tcp, config, true, names).call(via.url.clone()).await;
+                Stream(Box::new(connected.map_err(unreachable)?))
+            }
             None => {
-                // Without TLS to the server there is none to the proxy either.
-                let stream = tcp.call(via.url.clone()).await.map_err(|error| failed(Box::new(error)))?;
-                return Ok(Stream(Box::new(stream)));
+                let connected = tcp.call(via.url.clone()).await;
+                Stream(Box::new(connected.map_err(|error| unreachable(Box::new(error)))?))
             }
         };
         if !tls {
-            let stream: MaybeHttpsStream<_> = to_proxy.call(via.url.clone()).await.map_err(failed)?;
-            return Ok(Stream(Box::new(stream)));
+            return Ok(to_proxy);
         }
-        let mut tunnel = Tunnel::new(via.url.clone(), to_proxy);
+        let mut tunnel = Tunnel::new(via.url.clone(), Opened(Some(to_proxy)));
         if let Some(authorization) = &via.basic {
             tunnel = tunnel.with_auth(authorization.clone());
         }
-        let stream = tunnel.call(self.server.clone()).await.map_err(|error| failed(Box::new(error)))?;
-        Ok(Stream(Box::new(stream)))
+        tunnel.call(self.server.clone()).await.map_err(|error| failed(Box::new(error)))
     }
 
     async fn handshake(&self, plain: Stream, state: &TlsState) -> Result<(Stream, bool), TransportError> {
@@ -200,6 +211,17 @@ impl Connector {
     pub(crate) fn shown(&self) -> String {
         let text = self.server.to_string();
         text.strip_suffix('/').map_or(text.clone(), str::to_owned)
+    }
+}
+
+/// A SOCKS proxy's URL with its port, which is 1080 where none is named.
+fn with_port(url: &Uri) -> Uri {
+    match url.host() {
+        Some(host) if is_socks(url) && url.port().is_none() => {
+            let named = Uri::builder().scheme("socks5").authority(format!("{host}:1080")).path_and_query("/");
+            named.build().unwrap_or_else(|_| url.clone())
+        }
+        _ => url.clone(),
     }
 }
 
@@ -271,5 +293,22 @@ impl Write for Stream {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         Pin::new(&mut *self.0).poll_write_vectored(cx, bufs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socks_proxy_has_a_port_of_its_own() {
+        for (url, expected) in [
+            ("socks5://proxy", "socks5://proxy:1080/"),
+            ("socks5h://[::1]", "socks5://[::1]:1080/"),
+            ("socks5://proxy:9050", "socks5://proxy:9050/"),
+            ("https://proxy", "https://proxy/"),
+        ] {
+            assert_eq!(with_port(&url.parse().unwrap()).to_string(), expected);
+        }
     }
 }

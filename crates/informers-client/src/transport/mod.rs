@@ -205,7 +205,7 @@ fn broke(error: &hyper::Error) -> bool {
 }
 
 fn pool(config: &Config, server: Uri, tls: Option<Arc<TlsSource>>) -> Result<Pool, ClientError> {
-    let connector = Connector::new(server, tls, &config.proxy, &config.timeouts)?;
+    let connector = Connector::new(server, tls, &config.proxy, &config.tls, &config.timeouts)?;
     Ok(Pool::new(connector, &config.http2, &config.timeouts, &config.limits))
 }
 

@@ -32,9 +32,19 @@ pub(crate) struct TlsState {
     pub(crate) generation: u64,
 }
 
+/// Whose certificates are accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trust {
+    /// The configured authority; without one, the system's.
+    Configured,
+    /// Both.
+    ConfiguredAndSystem,
+}
+
 pub(crate) struct TlsSource {
     tls: Tls,
     http2: bool,
+    trust: Trust,
     loaded: Mutex<Loaded>,
 }
 
@@ -48,6 +58,17 @@ struct Loaded {
 impl TlsSource {
     /// Reads the files at once, so that what is wrong with them is known early.
     pub(crate) fn new(tls: Tls, http2: bool) -> Result<Self, ClientError> {
+        Self::load(tls, http2, Trust::Configured)
+    }
+
+    /// For a proxy that is spoken to with TLS: it may be of the cluster's authority, as client-go demands, or
+    /// of one that the system knows. It learns nothing of the client's certificate.
+    pub(crate) fn for_proxy(tls: &Tls) -> Result<Self, ClientError> {
+        let tls = Tls { client: None, server_name: None, ..tls.clone() };
+        Self::load(tls, false, Trust::ConfiguredAndSystem)
+    }
+
+    fn load(tls: Tls, http2: bool, trust: Trust) -> Result<Self, ClientError> {
         let read = |pem: &Pem, what| match pem {
             Pem::Data(bytes) => Ok(bytes.clone()),
             Pem::File(path) => std::fs::read(path).map_err(|error| unreadable(&tls, path, what, error)),
@@ -60,20 +81,15 @@ impl TlsSource {
             }
         };
         let material = Material { ca, client };
-        let config = build(&tls, &material, None, http2)?;
+        let config = build(&tls, &material, None, http2, trust)?;
         let state = TlsState { config, generation: 0 };
         let loaded = Mutex::new(Loaded { material, plugin: None, state, checked: None });
-        Ok(Self { tls, http2, loaded })
+        Ok(Self { tls, http2, trust, loaded })
     }
 
     /// The same trust without a client certificate, for a host that a redirect names.
     pub(crate) fn without_identity(&self) -> Result<Self, ClientError> {
         Self::new(Tls { client: None, ..self.tls.clone() }, self.http2)
-    }
-
-    /// For a proxy that is spoken to with TLS: the system's certificate authorities, HTTP/1.1.
-    pub(crate) fn for_proxy(&self) -> Result<Arc<ClientConfig>, ClientError> {
-        build(&Tls::default(), &Material::default(), None, false)
     }
 
     pub(crate) fn server_name(&self) -> Option<&str> {
@@ -102,7 +118,7 @@ impl TlsSource {
         if loaded.material == material && loaded.plugin.as_ref() == plugin {
             return loaded.state.clone();
         }
-        match build(&self.tls, &material, plugin.map(Arc::as_ref), self.http2) {
+        match build(&self.tls, &material, plugin.map(Arc::as_ref), self.http2, self.trust) {
             Ok(config) => {
                 tracing::debug!("TLS material has changed; new connections use it");
                 let generation = loaded.state.generation + 1;
@@ -201,6 +217,7 @@ fn build(
     material: &Material,
     plugin: Option<&ClientCertificate>,
     http2: bool,
+    trust: Trust,
 ) -> Result<Arc<ClientConfig>, ClientError> {
     let wrong = |what: &str, problem: &str, error: rustls::Error| {
         ClientError::configuration(place(tls, what), problem).because(error)
@@ -219,7 +236,7 @@ fn build(
     let builder = if tls.insecure {
         builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyServer::new(provider)))
     } else {
-        builder.with_root_certificates(roots(tls, material)?)
+        builder.with_root_certificates(roots(tls, material, trust)?)
     };
     let client = match (plugin, &material.client) {
         (Some(plugin), _) => Some((plugin.certificate.as_bytes(), plugin.key.expose().as_bytes())),
@@ -244,22 +261,20 @@ fn build(
     Ok(Arc::new(config))
 }
 
-fn roots(tls: &Tls, material: &Material) -> Result<rustls::RootCertStore, ClientError> {
+fn roots(tls: &Tls, material: &Material, trust: Trust) -> Result<rustls::RootCertStore, ClientError> {
     let mut roots = rustls::RootCertStore::empty();
-    match &material.ca {
-        Some(pem) => {
-            for certificate in certificates(pem, tls, "certificate authority")? {
-                roots.add(certificate).map_err(|error| {
-                    let problem = "has a certificate that cannot be used";
-                    ClientError::configuration(place(tls, "certificate authority"), problem).because(error)
-                })?;
-            }
+    if let Some(pem) = &material.ca {
+        for certificate in certificates(pem, tls, "certificate authority")? {
+            roots.add(certificate).map_err(|error| {
+                let problem = "has a certificate that cannot be used";
+                ClientError::configuration(place(tls, "certificate authority"), problem).because(error)
+            })?;
         }
-        None => {
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            if roots.is_empty() {
-                tracing::warn!("no certificate authority is configured, and the system has none");
-            }
+    }
+    if material.ca.is_none() || trust == Trust::ConfiguredAndSystem {
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if roots.is_empty() {
+            tracing::warn!("no certificate authority is configured, and the system has none");
         }
     }
     Ok(roots)
