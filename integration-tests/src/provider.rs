@@ -155,7 +155,7 @@ pub async fn acquire(provider: Provider, own: bool, needs: &[Capability]) -> Res
         Provider::ControlPlane | Provider::Envtest => {
             Err("processes are managed on Unix systems only".into())
         }
-        Provider::Kubeconfig => foreign::acquire(own).await?,
+        Provider::Kubeconfig => foreign::acquire(own, needs).await?,
     };
     let cluster = match cluster {
         Ok(cluster) => cluster,

@@ -3,17 +3,25 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use http::{Method, StatusCode};
 use serde::Deserialize;
+use serde_json::json;
+use tokio::time::Instant;
 
 use super::{Capability, Cluster, Provider};
 use crate::admin::{AdminClient, Login};
+use crate::harness::unique_name;
 
 const VARIABLE: &str = "INFORMERS_TEST_KUBECONFIG";
+
+/// Longer than a controller takes to empty a namespace in which nothing was made.
+const NAMESPACE_PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 struct Foreign {
@@ -24,7 +32,7 @@ struct Foreign {
 }
 
 /// The cluster that `$INFORMERS_TEST_KUBECONFIG` names, or why it cannot be used.
-pub(super) async fn acquire(own: bool) -> Result<Result<Arc<dyn Cluster>, String>> {
+pub(super) async fn acquire(own: bool, needs: &[Capability]) -> Result<Result<Arc<dyn Cluster>, String>> {
     let Some(kubeconfig) = std::env::var_os(VARIABLE).map(PathBuf::from) else {
         return Ok(Err("no kubeconfig (cargo xtask test --kubeconfig FILE)".into()));
     };
@@ -34,23 +42,47 @@ pub(super) async fn acquire(own: bool) -> Result<Result<Arc<dyn Cluster>, String
     let used = || format!("using {VARIABLE}={}", kubeconfig.display());
     let text = std::fs::read_to_string(&kubeconfig).with_context(used)?;
     let (address, admin) = connect(&text, kubeconfig.parent().unwrap_or(Path::new(""))).with_context(used)?;
-    let capabilities = capabilities(&admin).await.with_context(used)?;
+    let capabilities = capabilities(&admin, needs).await.with_context(used)?;
     Ok(Ok(Arc::new(Foreign { kubeconfig, address, admin, capabilities })))
 }
 
-/// What the cluster shows to be able to do; that it could be stopped or compacted is not ours to try.
-async fn capabilities(admin: &AdminClient) -> Result<Vec<Capability>> {
+/// Those of `needs` that the cluster shows to have; that it could be stopped or compacted is not ours to try.
+async fn capabilities(admin: &AdminClient, needs: &[Capability]) -> Result<Vec<Capability>> {
     let mut found = Vec::new();
-    // A controller of the one program makes the accounts, another one empties namespaces.
-    let account = admin.get("/api/v1/namespaces/default/serviceaccounts/default").await?;
-    if account.status.is_success() {
-        found.push(Capability::NamespaceGc);
-        let nodes = admin.get("/api/v1/nodes").await?.ok()?;
-        if nodes["items"].as_array().is_some_and(|nodes| nodes.iter().any(is_usable)) {
-            found.push(Capability::Schedules);
+    for need in needs {
+        let has = match need {
+            Capability::Compact | Capability::Stop => false,
+            Capability::NamespaceGc => namespaces_go(admin).await?,
+            Capability::Schedules => {
+                let nodes = admin.get("/api/v1/nodes").await?.ok()?;
+                nodes["items"].as_array().is_some_and(|nodes| nodes.iter().any(is_usable))
+            }
+        };
+        if has {
+            found.push(*need);
         }
     }
     Ok(found)
+}
+
+/// Whether a deleted namespace goes: without its controller it stays for ever, to be finalized.
+async fn namespaces_go(admin: &AdminClient) -> Result<bool> {
+    let name = unique_name("goes");
+    let path = format!("/api/v1/namespaces/{name}");
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    admin.create("/api/v1/namespaces", &namespace).await?.ok()?;
+    admin.delete(&path).await?.ok()?;
+    let deadline = Instant::now() + NAMESPACE_PATIENCE;
+    while Instant::now() < deadline {
+        if admin.get(&path).await?.status == StatusCode::NOT_FOUND {
+            return Ok(true);
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    let finalized = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, "spec": {"finalizers": []}});
+    let json = "application/json";
+    admin.send(Method::PUT, &format!("{path}/finalize"), json, Some(&finalized)).await?.ok()?;
+    Ok(false)
 }
 
 fn is_usable(node: &serde_json::Value) -> bool {
@@ -188,21 +220,24 @@ mod tests {
     async fn a_cluster_shows_what_it_can_do() {
         let server = informers_testkit::ApiServer::start().await.unwrap();
         let admin = AdminClient::plain(format!("127.0.0.1:{}", server.port()));
-        assert_eq!(capabilities(&admin).await.unwrap(), []);
-        let make = |kind: &str, name: &str, status: serde_json::Value| {
-            let namespace = (kind != "Node").then_some("default");
+        let node = |name: &str, ready: &str| {
             server
-                .create(serde_json::json!({
-                    "apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": namespace}, "status": status,
+                .create(json!({
+                    "apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
+                    "status": {"conditions": [{"type": "Ready", "status": ready}]},
                 }))
                 .unwrap();
         };
-        make("ServiceAccount", "default", serde_json::Value::Null);
-        assert_eq!(capabilities(&admin).await.unwrap(), [Capability::NamespaceGc]);
-        make("Node", "node-1", serde_json::json!({"conditions": [{"type": "Ready", "status": "False"}]}));
-        assert_eq!(capabilities(&admin).await.unwrap(), [Capability::NamespaceGc]);
-        make("Node", "node-2", serde_json::json!({"conditions": [{"type": "Ready", "status": "True"}]}));
-        assert_eq!(capabilities(&admin).await.unwrap(), [Capability::NamespaceGc, Capability::Schedules]);
+        let all = [Capability::Compact, Capability::Stop, Capability::NamespaceGc, Capability::Schedules];
+        node("node-1", "False");
+        assert_eq!(capabilities(&admin, &all).await.unwrap(), [Capability::NamespaceGc]);
+        node("node-2", "True");
+        assert_eq!(
+            capabilities(&admin, &all).await.unwrap(),
+            [Capability::NamespaceGc, Capability::Schedules]
+        );
+        assert_eq!(capabilities(&admin, &[Capability::Schedules]).await.unwrap(), [Capability::Schedules]);
+        assert_eq!(capabilities(&admin, &[]).await.unwrap(), []);
     }
 
     #[test]
