@@ -103,7 +103,7 @@ impl Client {
             Gzip::Auto => !is_loopback(&config.server),
         };
         Ok(Self(Arc::new(Inner {
-            credentials: CredentialSource::new(&config.credentials)?,
+            credentials: CredentialSource::new(&config.credentials, &config.exec_policy)?,
             transport,
             headers: common_headers(&config)?,
             path_prefix: config.server.path().trim_end_matches('/').to_owned(),
@@ -182,7 +182,12 @@ impl Client {
         if let Some(throttle) = &inner.throttle {
             throttle.pass().await;
         }
-        let mut identity = inner.credentials.current().await?;
+        // A request that says itself who asks must not start a plugin.
+        let says_who = call.headers.contains_key(header::AUTHORIZATION);
+        let mut identity = match says_who {
+            true => inner.credentials.silent().await,
+            false => inner.credentials.current().await?,
+        };
         let mut other_host: Option<Uri> = None;
         let mut target = format!("{}{}", inner.path_prefix, call.path);
         let mut redirects = 0;
@@ -216,7 +221,7 @@ impl Client {
             if status.is_success() {
                 return Ok(response);
             }
-            if status == StatusCode::UNAUTHORIZED && !fetched_again && other_host.is_none() {
+            if status == StatusCode::UNAUTHORIZED && !says_who && !fetched_again && other_host.is_none() {
                 fetched_again = true;
                 if let Some(other) = inner.credentials.after_rejection(&identity).await? {
                     tracing::debug!("the server refused the credentials; trying with newer ones");
@@ -250,23 +255,40 @@ impl Client {
     pub(crate) async fn call(&self, call: &Call) -> Result<Response<Bytes>, ClientError> {
         let limits = self.limits();
         let mut retries = 0;
-        let response = loop {
-            let error = match self.send(call).await {
-                Ok(response) => break response,
-                Err(error) => error,
+        loop {
+            let sent = self.send_whole(call);
+            let sent = match self.timeouts().request {
+                None => sent.await,
+                Some(limit) => tokio::time::timeout(limit, sent).await.unwrap_or_else(|_| {
+                    Err(ClientError::Connection {
+                        action: call.action.clone(),
+                        failure: ConnectionFailure::Timeout,
+                        problem: format!(
+                            "{} gives no whole answer within {} s",
+                            self.0.transport.shown(),
+                            limit.as_secs_f32()
+                        ),
+                        source: None,
+                    })
+                }),
             };
-            match error.retry_after() {
-                Some(wait) if error.is_retryable() && retries < limits.retries => {
+            match sent {
+                Err(error) if error.is_retryable() && retries < limits.retries => {
+                    let Some(wait) = error.retry_after() else { return Err(error) };
                     retries += 1;
                     tracing::debug!(error = &error as &dyn std::error::Error, ?wait, "trying again");
                     tokio::time::sleep(wait).await;
                 }
-                _ => return Err(error),
+                done => return done,
             }
-        };
-        let (parts, body) = response.into_parts();
+        }
+    }
+
+    async fn send_whole(&self, call: &Call) -> Result<Response<Bytes>, ClientError> {
+        let (parts, body) = self.send(call).await?.into_parts();
         let response = Response::from_parts(parts.clone(), body);
-        let body = answer::whole(response, self.timeouts().idle, limits.body_size, &call.action).await?;
+        let limit = self.limits().body_size;
+        let body = answer::whole(response, self.timeouts().idle, limit, &call.action).await?;
         Ok(Response::from_parts(parts, body))
     }
 

@@ -84,8 +84,8 @@ pub use api::{
 };
 pub use client::Client;
 pub use config::{
-    Config, Credentials, ExecApiVersion, ExecPlugin, Gzip, Http2, Impersonation, InteractiveMode, Kubeconfig,
-    Limits, Proxy, Secret, Timeouts, Tls,
+    ClusterSettings, Config, Credentials, ExecApiVersion, ExecPlugin, ExecPolicy, Gzip, Http2, Impersonation,
+    InteractiveMode, Kubeconfig, Limits, Overrides, Proxy, Secret, Timeouts, Tls,
 };
 pub use discovery::{Discovery, ServerVersion};
 pub use error::{ClientError, ConnectionFailure};

@@ -6,6 +6,21 @@ use super::Secret;
 
 /// A program that prints credentials, as in a kubeconfig's `exec`
 /// ([client authentication](https://kubernetes.io/docs/reference/config-api/client-authentication.v1/)).
+///
+/// What it printed is kept until it expires, or the server no longer accepts it, for all clients in this process
+/// that name the same program with the same arguments, as in client-go. Which programs may be run at all is
+/// said by [`ExecPolicy`](crate::ExecPolicy).
+///
+/// ```
+/// use informers_client::{Config, Credentials, ExecPlugin, InteractiveMode};
+///
+/// let plugin = ExecPlugin::new("aws")
+///     .with_args(["eks", "get-token", "--cluster-name", "shop"])
+///     .with_env("AWS_PROFILE", "dev")
+///     .with_interactive_mode(InteractiveMode::Never);
+/// let config = Config::for_url("https://shop.example")?.with_credentials(Credentials::Exec(Box::new(plugin)));
+/// # Ok::<(), informers_client::ClientError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct ExecPlugin {
     pub(crate) command: String,
@@ -14,6 +29,8 @@ pub struct ExecPlugin {
     pub(crate) api_version: ExecApiVersion,
     pub(crate) interactive_mode: InteractiveMode,
     pub(crate) install_hint: Option<String>,
+    /// For what the program itself reads standard input, if it does.
+    pub(crate) stdin_used_for: Option<String>,
     /// The `cluster` that the program is told, if it asked for it.
     pub(crate) cluster: Option<serde_json::Value>,
 }
@@ -65,6 +82,7 @@ impl ExecPlugin {
             api_version: ExecApiVersion::V1,
             interactive_mode: InteractiveMode::default(),
             install_hint: None,
+            stdin_used_for: None,
             cluster: None,
         }
     }
@@ -94,6 +112,14 @@ impl ExecPlugin {
     #[must_use]
     pub fn with_interactive_mode(mut self, mode: InteractiveMode) -> Self {
         self.interactive_mode = mode;
+        self
+    }
+
+    /// Not to read standard input, since this program does so for `what`, such as `the user's answers`. A plugin
+    /// that needs it is not run, and the error says why.
+    #[must_use]
+    pub fn with_stdin_used_for(mut self, what: impl Into<String>) -> Self {
+        self.stdin_used_for = Some(what.into());
         self
     }
 }

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::{Config, Credentials, Environment, Kubeconfig, Tls};
+use super::{Config, Credentials, Environment, Kubeconfig, Overrides, Proxy, Tls, parse_proxy};
 use crate::ClientError;
 
-pub(super) fn in_cluster(environment: &Environment) -> Result<Config, ClientError> {
+pub(super) fn in_cluster(overrides: &Overrides, environment: &Environment) -> Result<Config, ClientError> {
     let variable = |name: &str| {
         environment.var(name).ok_or_else(|| {
             ClientError::configuration(
@@ -42,17 +42,54 @@ pub(super) fn in_cluster(environment: &Environment) -> Result<Config, ClientErro
     if let Some(namespace) = namespace {
         config.namespace = namespace;
     }
+    apply(overrides, &mut config)?;
     Ok(config)
 }
 
-pub(super) fn from_environment(environment: &Environment) -> Result<Config, ClientError> {
+fn apply(overrides: &Overrides, config: &mut Config) -> Result<(), ClientError> {
+    let cluster = &overrides.cluster_settings;
+    if cluster.ca.is_some() || cluster.insecure {
+        config.tls.ca.clone_from(&cluster.ca);
+        config.tls.insecure = cluster.insecure;
+    }
+    if cluster.tls_server_name.is_some() {
+        config.tls.server_name.clone_from(&cluster.tls_server_name);
+    }
+    if let Some(url) = &cluster.proxy_url {
+        config.proxy = Proxy::Url(parse_proxy(url.expose(), "overrides: proxy-url")?);
+    }
+    if cluster.disable_compression {
+        config.gzip = crate::Gzip::Never;
+    }
+    if let Some(credentials) = &overrides.credentials {
+        config.credentials = credentials.clone();
+    }
+    if overrides.client_certificate.is_some() {
+        config.tls.client.clone_from(&overrides.client_certificate);
+    }
+    overrides.finish(config);
+    Ok(())
+}
+
+pub(super) fn from_environment(
+    overrides: &Overrides,
+    environment: &Environment,
+) -> Result<Config, ClientError> {
     let paths = kubeconfig_paths(environment);
     let kubeconfig = Kubeconfig::read_all(&paths)?;
-    if !kubeconfig.is_empty() {
-        return kubeconfig.config(None, environment);
+    if kubeconfig.has_no_file() && environment.var_os("KUBECONFIG").is_some() && !paths.is_empty() {
+        let missing: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+        tracing::warn!(files = missing.join(", "), "none of the files in $KUBECONFIG is there");
+    }
+    if overrides.select() || kubeconfig.current_context().is_some() {
+        return kubeconfig.config(overrides, environment);
     }
     if environment.var_os("KUBERNETES_SERVICE_HOST").is_some() {
-        return in_cluster(environment);
+        return in_cluster(overrides, environment);
+    }
+    // It says what is missing, or finds what it needs in the cluster defaults.
+    if !kubeconfig.is_empty() || overrides.cluster_defaults.server.is_some() {
+        return kubeconfig.config(overrides, environment);
     }
     let looked: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
     let looked = if looked.is_empty() { "no home folder is known".to_owned() } else { looked.join(", ") };

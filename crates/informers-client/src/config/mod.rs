@@ -2,10 +2,12 @@
 
 mod environment;
 mod exec_plugin;
+mod exec_policy;
 mod in_cluster;
 mod kubeconfig;
 mod limits;
 mod no_proxy;
+mod overrides;
 mod proxy;
 mod secret;
 mod tls;
@@ -16,8 +18,10 @@ use http::Uri;
 
 pub(crate) use environment::Environment;
 pub use exec_plugin::{ExecApiVersion, ExecPlugin, InteractiveMode};
+pub use exec_policy::ExecPolicy;
 pub use kubeconfig::Kubeconfig;
 pub use limits::{Gzip, Http2, Limits, Timeouts};
+pub use overrides::{ClusterSettings, Overrides};
 pub use proxy::Proxy;
 pub(crate) use proxy::{from_environment as proxy_from_environment, parse as parse_proxy};
 pub use secret::Secret;
@@ -47,6 +51,7 @@ pub struct Config {
     pub(crate) namespace: String,
     pub(crate) tls: Tls,
     pub(crate) credentials: Credentials,
+    pub(crate) exec_policy: ExecPolicy,
     pub(crate) impersonation: Option<Impersonation>,
     pub(crate) user_agent: String,
     pub(crate) gzip: Gzip,
@@ -69,6 +74,13 @@ pub enum Credentials {
     /// By a bearer token in a file, which is read again after a minute, and at once when the server no
     /// longer accepts the last one.
     TokenFile(PathBuf),
+    /// As [`TokenFile`](Self::TokenFile), with a token to show until the file can be read.
+    TokenAndFile {
+        /// The token to begin with.
+        token: Secret,
+        /// The file.
+        file: PathBuf,
+    },
     /// By name and password.
     Basic {
         /// The user's name.
@@ -141,6 +153,7 @@ impl Config {
             namespace: "default".to_owned(),
             tls: Tls::default(),
             credentials: Credentials::None,
+            exec_policy: ExecPolicy::default(),
             impersonation: None,
             user_agent: default_user_agent(),
             gzip: Gzip::default(),
@@ -168,16 +181,43 @@ impl Config {
     /// # Errors
     /// As [`from_kubeconfig_file`](Self::from_kubeconfig_file).
     pub fn from_kubeconfig(kubeconfig: &Kubeconfig, context: Option<&str>) -> Result<Self, ClientError> {
-        kubeconfig.config(context, &Environment::Process)
+        Self::from_kubeconfig_with(kubeconfig, &Overrides::new().with_context(context.unwrap_or_default()))
     }
 
-    /// What the surroundings say: the files in `$KUBECONFIG`, merged; else `~/.kube/config`; else, in a pod,
-    /// its service account.
+    /// What a kubeconfig says, where the overrides say nothing else.
+    ///
+    /// # Errors
+    /// As [`from_kubeconfig_file`](Self::from_kubeconfig_file); also if the overrides name what is not there.
+    ///
+    /// For an example see [`Overrides`].
+    pub fn from_kubeconfig_with(kubeconfig: &Kubeconfig, overrides: &Overrides) -> Result<Self, ClientError> {
+        kubeconfig.config(overrides, &Environment::Process)
+    }
+
+    /// What the surroundings say: the files in `$KUBECONFIG`, merged; else `~/.kube/config`; else, or if these
+    /// have no current context, in a pod its service account.
     ///
     /// # Errors
     /// If there is nothing of the kind (the error tells where it looked), or what there is cannot be used.
     pub fn from_env() -> Result<Self, ClientError> {
-        in_cluster::from_environment(&Environment::Process)
+        Self::from_env_with(&Overrides::new())
+    }
+
+    /// As [`from_env`](Self::from_env), where the overrides say nothing else. If they name a context, cluster or
+    /// server, a pod's service account is not considered.
+    ///
+    /// # Errors
+    /// As [`from_env`](Self::from_env); also if the overrides name what is not there.
+    ///
+    /// ```no_run
+    /// use informers_client::{Config, Overrides};
+    ///
+    /// let context = std::env::args().nth(1).unwrap_or_default(); // empty: the current one
+    /// let config = Config::from_env_with(&Overrides::new().with_context(context))?;
+    /// # Ok::<(), informers_client::ClientError>(())
+    /// ```
+    pub fn from_env_with(overrides: &Overrides) -> Result<Self, ClientError> {
+        in_cluster::from_environment(overrides, &Environment::Process)
     }
 
     /// The service account of the pod that this program runs in. The token is read again as it rotates.
@@ -185,7 +225,7 @@ impl Config {
     /// # Errors
     /// If this is no pod: `KUBERNETES_SERVICE_HOST` and `_PORT` are not set, or the token cannot be read.
     pub fn in_cluster() -> Result<Self, ClientError> {
-        in_cluster::in_cluster(&Environment::Process)
+        in_cluster::in_cluster(&Overrides::new(), &Environment::Process)
     }
 
     /// With another server, for example a port that is forwarded.
@@ -208,6 +248,13 @@ impl Config {
     #[must_use]
     pub fn with_credentials(mut self, credentials: Credentials) -> Self {
         self.credentials = credentials;
+        self
+    }
+
+    /// With this rule about the programs that [`Credentials::Exec`] may run.
+    #[must_use]
+    pub fn with_exec_policy(mut self, policy: ExecPolicy) -> Self {
+        self.exec_policy = policy;
         self
     }
 

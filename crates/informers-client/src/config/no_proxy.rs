@@ -7,10 +7,20 @@ pub(super) struct NoProxy(Vec<Rule>);
 
 enum Rule {
     All,
-    Network { address: IpAddr, prefix: u8 },
-    Address { address: IpAddr, port: Option<String> },
+    Network {
+        address: IpAddr,
+        prefix: u8,
+    },
+    Address {
+        address: IpAddr,
+        port: Option<String>,
+    },
     /// The name with a dot before it, and whether the name without is meant too.
-    Domain { suffix: String, itself: bool, port: Option<String> },
+    Domain {
+        suffix: String,
+        itself: bool,
+        port: Option<String>,
+    },
 }
 
 impl NoProxy {

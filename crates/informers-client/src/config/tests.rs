@@ -59,19 +59,23 @@ fn a_pod_finds_its_service_account() {
     let folder = tempfile::tempdir().unwrap();
     let variables = [("KUBERNETES_SERVICE_HOST", "fd00::1"), ("KUBERNETES_SERVICE_PORT", "443")];
     let surroundings = environment(&variables, folder.path());
-    let error = in_cluster::in_cluster(&surroundings).unwrap_err().to_string();
+    let error = in_cluster::in_cluster(&Overrides::new(), &surroundings).unwrap_err().to_string();
     assert!(error.contains("token: the service account's token cannot be read"), "{error}");
     for (name, text) in [("token", "t"), ("ca.crt", "pem"), ("namespace", "shop\n")] {
         std::fs::write(folder.path().join(name), text).unwrap();
     }
-    let config = in_cluster::in_cluster(&surroundings).unwrap();
+    let config = in_cluster::in_cluster(&Overrides::new(), &surroundings).unwrap();
     assert_eq!(config.server().to_string(), "https://[fd00::1]:443/");
     assert_eq!(config.namespace(), "shop");
     assert_eq!(config.credentials(), &Credentials::TokenFile(folder.path().join("token")));
     assert_eq!(config.tls().ca, Some(Pem::File(folder.path().join("ca.crt"))));
     let named = [&variables[..], &[("POD_NAMESPACE", "other")]].concat();
-    assert_eq!(in_cluster::in_cluster(&environment(&named, folder.path())).unwrap().namespace(), "other");
-    let error = in_cluster::in_cluster(&environment(&[], folder.path())).unwrap_err().to_string();
+    assert_eq!(
+        in_cluster::in_cluster(&Overrides::new(), &environment(&named, folder.path())).unwrap().namespace(),
+        "other"
+    );
+    let error =
+        in_cluster::in_cluster(&Overrides::new(), &environment(&[], folder.path())).unwrap_err().to_string();
     assert_eq!(
         error,
         "in-cluster configuration: $KUBERNETES_SERVICE_HOST is not set, so this is no pod; use a kubeconfig"
@@ -94,7 +98,7 @@ fn the_surroundings_are_asked_in_order() {
     let pod = [("KUBERNETES_SERVICE_HOST", "pod"), ("KUBERNETES_SERVICE_PORT", "443")];
     let list = format!("{}:{}:", named.display(), named.display());
     let server = |variables: &[(&str, &str)]| {
-        in_cluster::from_environment(&environment(variables, folder.path()))
+        in_cluster::from_environment(&Overrides::new(), &environment(variables, folder.path()))
             .map(|config| config.server().host().unwrap().to_owned())
             .map_err(|error| error.to_string())
     };
@@ -112,6 +116,120 @@ fn the_surroundings_are_asked_in_order() {
     assert_eq!(server(&with_list).unwrap(), "pod");
     std::fs::write(&named, kubeconfig("named")).unwrap();
     assert_eq!(server(&with_list).unwrap(), "named");
+}
+
+#[test]
+fn in_a_pod_overrides_hold_too() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("token"), "t").unwrap();
+    let pod =
+        [("KUBERNETES_SERVICE_HOST", "pod"), ("KUBERNETES_SERVICE_PORT", "443"), ("POD_NAMESPACE", "shop")];
+    let of = |overrides: &Overrides| {
+        in_cluster::from_environment(overrides, &environment(&pod, folder.path())).unwrap()
+    };
+    let settings = ClusterSettings::new()
+        .with_ca_file("mine.crt")
+        .with_tls_server_name("kubernetes.default")
+        .with_proxy_url("http://proxy:3128")
+        .without_compression();
+    let config = of(&Overrides::new()
+        .with_namespace("test")
+        .with_credentials(Credentials::Token("mine".into()))
+        .with_client_certificate_files("c", "k")
+        .with_impersonation(Impersonation::user("bob"))
+        .with_cluster_settings(settings)
+        .with_timeout(Duration::from_secs(7)));
+    assert_eq!((config.server().host(), config.namespace()), (Some("pod"), "test"));
+    assert_eq!(config.credentials(), &Credentials::Token("mine".into()));
+    assert_eq!(config.tls.ca, Some(Pem::File("mine.crt".into())));
+    assert_eq!(config.tls.client, Some((Pem::File("c".into()), Pem::File("k".into()))));
+    assert_eq!(config.tls.server_name.as_deref(), Some("kubernetes.default"));
+    assert_eq!((config.gzip, config.timeouts.request), (Gzip::Never, Some(Duration::from_secs(7))));
+    assert!(matches!(&config.proxy, Proxy::Url(url) if url.host() == Some("proxy")));
+    assert_eq!(config.impersonation, Some(Impersonation::user("bob")));
+    let defaults = ClusterSettings::new().with_server("http://localhost:8080");
+    let with_defaults = of(&Overrides::new().with_cluster_defaults(defaults.clone()));
+    assert_eq!(with_defaults.server().host(), Some("pod"), "defaults come last");
+    let elsewhere = of(&Overrides::new().with_cluster_settings(defaults.clone()));
+    assert_eq!(elsewhere.server().host(), Some("localhost"));
+    assert_eq!(elsewhere.credentials(), &Credentials::None, "the pod's token is not for another server");
+    let nowhere = environment(&[], folder.path());
+    let config = in_cluster::from_environment(&Overrides::new().with_cluster_defaults(defaults), &nowhere);
+    assert_eq!(config.unwrap().server().host(), Some("localhost"));
+}
+
+#[test]
+fn a_kubeconfig_without_a_current_context_leaves_the_choice_to_the_pod() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config");
+    let text = "contexts: [{name: c, context: {cluster: k}}]\nclusters: [{name: k, cluster: {server: 'https://named'}}]";
+    std::fs::write(&path, text).unwrap();
+    std::fs::write(folder.path().join("token"), "t").unwrap();
+    let kubeconfig = [("KUBECONFIG", path.to_str().unwrap())];
+    let pod =
+        [&kubeconfig[..], &[("KUBERNETES_SERVICE_HOST", "pod"), ("KUBERNETES_SERVICE_PORT", "443")]].concat();
+    let of = |variables: &[(&str, &str)], context: &str| {
+        let overrides = Overrides::new().with_context(context);
+        in_cluster::from_environment(&overrides, &environment(variables, folder.path()))
+            .map(|config| config.server().host().unwrap().to_owned())
+            .map_err(|error| error.to_string())
+    };
+    assert_eq!(of(&pod, "").unwrap(), "pod");
+    assert_eq!(of(&pod, "c").unwrap(), "named");
+    assert!(of(&pod, "other").unwrap_err().contains("there is no context `other`"));
+    assert!(of(&kubeconfig, "").unwrap_err().contains("current-context is not set; there are: c"));
+}
+
+#[test]
+fn files_that_are_all_missing_are_worth_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    let there = folder.path().join("there");
+    std::fs::write(&there, "").unwrap();
+    let (missing, there) = (folder.path().join("missing"), there.display().to_string());
+    let both = format!("{}:{there}", missing.display());
+    let log = Log::default();
+    // With a single subscriber, tracing asks that of the thread which happens to come first to a log line.
+    let _second = tracing::Dispatch::new(Log::default());
+    let _guard = tracing::subscriber::set_default(log.clone());
+    for (kubeconfig, expected) in [(both.as_str(), 0), (missing.to_str().unwrap(), 1), ("", 0)] {
+        log.0.lock().clear();
+        let variables = [("KUBECONFIG", kubeconfig), ("HOME", "/nowhere")];
+        let _ = in_cluster::from_environment(&Overrides::new(), &environment(&variables, folder.path()));
+        let warnings =
+            log.0.lock().iter().filter(|said| said.contains("none of the files in $KUBECONFIG")).count();
+        assert_eq!(warnings, expected, "{kubeconfig}");
+    }
+}
+
+/// Keeps the messages of the log.
+#[derive(Clone, Debug, Default)]
+struct Log(std::sync::Arc<parking_lot::Mutex<Vec<String>>>);
+
+impl tracing::field::Visit for Log {
+    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+        if field.name() == "message" {
+            self.0.lock().push(format!("{value:?}"));
+        }
+    }
+}
+
+impl tracing::Subscriber for Log {
+    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        event.record(&mut self.clone());
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A program that prints credentials.
 
 use std::io::IsTerminal as _;
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -10,8 +11,9 @@ use tokio::process::Command;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use super::look_up::look_up;
 use super::{ClientCertificate, Identity, bearer, timestamp};
-use crate::{ClientError, ExecPlugin, InteractiveMode, Secret};
+use crate::{ClientError, ExecPlugin, ExecPolicy, InteractiveMode, Secret};
 
 /// How long a program that does not talk to the user may take.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
@@ -19,8 +21,16 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 /// again for so long: a thousand watches that are rejected must not start a thousand programs.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
+/// How many programs are remembered though no client uses them at present.
+const MAX_REMEMBERED: usize = 64;
+
+/// The programs of this process: clients with the same one share what it printed, and so do those that come
+/// one after the other.
+static PROGRAMS: parking_lot::Mutex<Vec<Arc<Exec>>> = parking_lot::Mutex::new(Vec::new());
+
 pub(crate) struct Exec {
     plugin: ExecPlugin,
+    policy: ExecPolicy,
     state: Mutex<State>,
 }
 
@@ -37,8 +47,26 @@ struct Held {
 }
 
 impl Exec {
-    pub(crate) fn new(plugin: ExecPlugin) -> Self {
-        Self { plugin, state: Mutex::new(State::default()) }
+    /// The one for this program in this process.
+    pub(crate) fn shared(plugin: &ExecPlugin, policy: &ExecPolicy) -> Arc<Self> {
+        let mut programs = PROGRAMS.lock();
+        if let Some(known) = programs.iter().find(|known| known.plugin == *plugin && known.policy == *policy)
+        {
+            return Arc::clone(known);
+        }
+        if programs.len() >= MAX_REMEMBERED {
+            programs.retain(|known| Arc::strong_count(known) > 1);
+        }
+        let made =
+            Self { plugin: plugin.clone(), policy: policy.clone(), state: Mutex::new(State::default()) };
+        let made = Arc::new(made);
+        programs.push(Arc::clone(&made));
+        made
+    }
+
+    /// The certificate that was printed last. The program is not run for it.
+    pub(crate) async fn held_certificate(&self) -> Option<Arc<ClientCertificate>> {
+        self.state.lock().await.held.as_ref()?.identity.certificate.clone()
     }
 
     pub(crate) async fn current(&self) -> Result<Identity, ClientError> {
@@ -72,7 +100,8 @@ impl Exec {
         if let Some(token) = status.token.filter(|token| !token.is_empty()) {
             identity.authorization = Some(bearer(token.trim())?);
         }
-        identity.certificate = match (status.client_certificate_data, status.client_key_data) {
+        let given = |text: Option<String>| text.filter(|text| !text.is_empty());
+        identity.certificate = match (given(status.client_certificate_data), given(status.client_key_data)) {
             (Some(certificate), Some(key)) => {
                 Some(Arc::new(ClientCertificate { certificate, key: Secret::from(key) }))
             }
@@ -107,14 +136,25 @@ impl Exec {
         ClientError::credentials(format!("the plugin `{}` {}", self.plugin.command, problem.as_ref()))
     }
 
+    /// May the program ask the user?
+    fn is_interactive(&self, is_terminal: bool) -> Result<bool, ClientError> {
+        let used_for = self.plugin.stdin_used_for.as_deref();
+        match (self.plugin.interactive_mode, used_for) {
+            (InteractiveMode::Never, _) | (InteractiveMode::IfAvailable, Some(_)) => Ok(false),
+            (InteractiveMode::IfAvailable, None) => Ok(is_terminal),
+            (InteractiveMode::Always, None) if is_terminal => Ok(true),
+            (InteractiveMode::Always, Some(what)) => {
+                Err(self.error(format!("needs standard input, which is used for {what}")))
+            }
+            (InteractiveMode::Always, None) => {
+                Err(self.error("needs a terminal, and standard input is none"))
+            }
+        }
+    }
+
     async fn run(&self) -> Result<ExecStatus, ClientError> {
         let plugin = &self.plugin;
-        let interactive = match plugin.interactive_mode {
-            InteractiveMode::Never => false,
-            InteractiveMode::IfAvailable => std::io::stdin().is_terminal(),
-            InteractiveMode::Always if std::io::stdin().is_terminal() => true,
-            InteractiveMode::Always => return Err(self.error("needs a terminal, and standard input is none")),
-        };
+        let interactive = self.is_interactive(std::io::stdin().is_terminal())?;
         let mut spec = serde_json::json!({ "interactive": interactive });
         if let Some(cluster) = &plugin.cluster {
             spec["cluster"] = cluster.clone();
@@ -124,7 +164,15 @@ impl Exec {
             "apiVersion": plugin.api_version.as_str(),
             "spec": spec,
         });
-        let mut command = Command::new(&plugin.command);
+        let path = std::env::var_os("PATH");
+        let find = |program: &Path| look_up(program, path.as_deref());
+        let found = find(Path::new(&plugin.command));
+        self.policy.check(&plugin.command, found.as_deref(), find).map_err(|problem| self.error(problem))?;
+        // What was checked is what is run, whatever $PATH the plugin is given.
+        let mut command = match &found {
+            Some(found) => Command::new(found),
+            None => Command::new(&plugin.command),
+        };
         command
             .args(&plugin.args)
             .envs(plugin.env.iter().map(|(name, value)| (name, value.expose())))
@@ -143,7 +191,9 @@ impl Exec {
         };
         let output = output.map_err(|error| {
             let problem = match (error.kind(), &plugin.install_hint) {
-                (std::io::ErrorKind::NotFound, Some(hint)) => format!("is not installed. {}", hint.trim()),
+                (std::io::ErrorKind::NotFound, Some(hint)) => {
+                    format!("is not installed. {}", printable(hint.trim()))
+                }
                 (std::io::ErrorKind::NotFound, None) => "is not installed, or not in $PATH".to_owned(),
                 _ => "cannot be run".to_owned(),
             };
@@ -151,7 +201,7 @@ impl Exec {
         })?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
-            let said: String = said.trim().chars().take(500).collect();
+            let said: String = printable(said.trim()).chars().take(500).collect();
             let said = if said.is_empty() { said } else { format!(": {said}") };
             return Err(self.error(format!("failed ({}){said}", output.status)));
         }
@@ -173,6 +223,20 @@ impl Exec {
     }
 }
 
+/// The text without what could disarrange a terminal; such characters are named as client-go names them.
+fn printable(text: &str) -> String {
+    let mut printable = String::with_capacity(text.len());
+    for character in text.chars() {
+        let is_hidden = matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+        if is_hidden || character.is_control() && !matches!(character, '\t'..='\r') {
+            printable.push_str(&format!("U+{:04X}", u32::from(character)));
+        } else {
+            printable.push(character);
+        }
+    }
+    printable
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ExecCredential {
@@ -190,4 +254,55 @@ struct ExecStatus {
     client_certificate_data: Option<String>,
     client_key_data: Option<String>,
     expiration_timestamp: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exec(plugin: ExecPlugin) -> Exec {
+        Exec { plugin, policy: ExecPolicy::default(), state: Mutex::default() }
+    }
+
+    #[test]
+    fn a_plugin_asks_the_user_only_where_it_may() {
+        use InteractiveMode::{Always, IfAvailable, Never};
+        let of = |mode, used_for: Option<&str>, terminal| {
+            let mut plugin = ExecPlugin::new("x").with_interactive_mode(mode);
+            if let Some(what) = used_for {
+                plugin = plugin.with_stdin_used_for(what);
+            }
+            exec(plugin).is_interactive(terminal).map_err(|error| error.to_string())
+        };
+        assert_eq!(of(Never, None, true), Ok(false));
+        assert_eq!(of(IfAvailable, None, true), Ok(true));
+        assert_eq!(of(IfAvailable, None, false), Ok(false));
+        assert_eq!(of(IfAvailable, Some("answers"), true), Ok(false));
+        assert_eq!(of(Always, None, true), Ok(true));
+        let error = of(Always, None, false).unwrap_err();
+        assert!(error.ends_with("the plugin `x` needs a terminal, and standard input is none"), "{error}");
+        let error = of(Always, Some("answers"), true).unwrap_err();
+        assert!(error.ends_with("the plugin `x` needs standard input, which is used for answers"), "{error}");
+    }
+
+    #[test]
+    fn texts_of_others_cannot_disarrange_a_terminal() {
+        let text = "get\tit:\n\u{1b}[1mé漢\u{301}\u{9b}\u{202e}\u{7f}";
+        assert_eq!(printable(text), "get\tit:\nU+001B[1mé漢\u{301}U+009BU+202EU+007F");
+    }
+
+    #[test]
+    fn programs_are_shared_and_those_that_nobody_uses_are_forgotten() {
+        let plugin = |number: usize| ExecPlugin::new("x").with_env("TEST", number.to_string());
+        let policy = ExecPolicy::default();
+        let first = Exec::shared(&plugin(0), &policy);
+        assert!(Arc::ptr_eq(&first, &Exec::shared(&plugin(0), &policy)));
+        assert!(!Arc::ptr_eq(&first, &Exec::shared(&plugin(1), &policy)));
+        assert!(!Arc::ptr_eq(&first, &Exec::shared(&plugin(0), &ExecPolicy::deny_all())));
+        for number in 0..3 * MAX_REMEMBERED {
+            Exec::shared(&plugin(number), &policy);
+        }
+        assert!(PROGRAMS.lock().len() <= 2 * MAX_REMEMBERED);
+        assert!(Arc::ptr_eq(&first, &Exec::shared(&plugin(0), &policy)), "one in use stays");
+    }
 }

@@ -1,6 +1,7 @@
 //! Where credentials come from, and when they are fetched again.
 
 mod exec;
+mod look_up;
 mod timestamp;
 mod token_file;
 
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use http::HeaderValue;
 
-use crate::{ClientError, Credentials, Secret};
+use crate::{ClientError, Credentials, ExecPolicy, Secret};
 
 /// What one request shows.
 #[derive(Clone, Debug, Default)]
@@ -30,11 +31,11 @@ pub(crate) struct ClientCertificate {
 pub(crate) enum CredentialSource {
     Fixed(Identity),
     TokenFile(token_file::TokenFile),
-    Exec(exec::Exec),
+    Exec(Arc<exec::Exec>),
 }
 
 impl CredentialSource {
-    pub(crate) fn new(credentials: &Credentials) -> Result<Self, ClientError> {
+    pub(crate) fn new(credentials: &Credentials, policy: &ExecPolicy) -> Result<Self, ClientError> {
         let fixed = |authorization| Self::Fixed(Identity { authorization, ..Identity::default() });
         Ok(match credentials {
             Credentials::None => fixed(None),
@@ -44,8 +45,12 @@ impl CredentialSource {
                 let packed = base64::engine::general_purpose::STANDARD.encode(pair);
                 fixed(Some(header(&format!("Basic {packed}"))?))
             }
-            Credentials::TokenFile(path) => Self::TokenFile(token_file::TokenFile::new(path.clone())),
-            Credentials::Exec(plugin) => Self::Exec(exec::Exec::new((**plugin).clone())),
+            Credentials::TokenFile(path) => Self::TokenFile(token_file::TokenFile::new(path.clone(), None)),
+            Credentials::TokenAndFile { token, file } => {
+                let first = bearer(token.expose().trim())?;
+                Self::TokenFile(token_file::TokenFile::new(file.clone(), Some(first)))
+            }
+            Credentials::Exec(plugin) => Self::Exec(exec::Exec::shared(plugin, policy)),
         })
     }
 
@@ -55,6 +60,16 @@ impl CredentialSource {
             Self::Fixed(identity) => Ok(identity.clone()),
             Self::TokenFile(file) => file.current().await,
             Self::Exec(exec) => exec.current().await,
+        }
+    }
+
+    /// For a request that says itself who asks: nothing is fetched for it, yet it goes over the same connections.
+    pub(crate) async fn silent(&self) -> Identity {
+        match self {
+            Self::Fixed(_) | Self::TokenFile(_) => Identity::default(),
+            Self::Exec(exec) => {
+                Identity { certificate: exec.held_certificate().await, ..Identity::default() }
+            }
         }
     }
 

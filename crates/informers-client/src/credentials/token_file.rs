@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use http::HeaderValue;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -14,6 +15,8 @@ const MAX_AGE: Duration = Duration::from_secs(50);
 
 pub(crate) struct TokenFile {
     path: PathBuf,
+    /// What is shown until the file can be read.
+    first: Option<HeaderValue>,
     state: Mutex<Option<Held>>,
 }
 
@@ -24,8 +27,8 @@ struct Held {
 }
 
 impl TokenFile {
-    pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, state: Mutex::new(None) }
+    pub(crate) fn new(path: PathBuf, first: Option<HeaderValue>) -> Self {
+        Self { path, first, state: Mutex::new(None) }
     }
 
     pub(crate) async fn current(&self) -> Result<Identity, ClientError> {
@@ -74,7 +77,13 @@ impl TokenFile {
                 tracing::warn!(error = &error as &dyn std::error::Error, "the last good token is used");
                 Ok(held.identity.clone())
             }
-            (Err(error), None) => Err(error),
+            (Err(error), None) => match &self.first {
+                Some(first) => {
+                    tracing::warn!(error = &error as &dyn std::error::Error, "the token beside it is used");
+                    Ok(Identity { authorization: Some(first.clone()), ..Identity::default() })
+                }
+                None => Err(error),
+            },
         }
     }
 }
@@ -92,7 +101,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
         std::fs::write(&path, "one\n").unwrap();
-        let file = TokenFile::new(path.clone());
+        let file = TokenFile::new(path.clone(), None);
         assert_eq!(shown(&file.current().await.unwrap()), "Bearer one");
         std::fs::write(&path, "two").unwrap();
         tokio::time::advance(MAX_AGE - Duration::from_secs(1)).await;
@@ -105,11 +114,26 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_token_beside_the_file_is_shown_until_the_file_can_be_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        let file = TokenFile::new(path.clone(), Some(bearer("first").unwrap()));
+        let first = file.current().await.unwrap();
+        assert_eq!(shown(&first), "Bearer first");
+        assert!(file.after_rejection(&first).await.is_none());
+        std::fs::write(&path, "one").unwrap();
+        assert_eq!(shown(&file.after_rejection(&first).await.unwrap()), "Bearer one");
+        assert_eq!(shown(&file.current().await.unwrap()), "Bearer one");
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(shown(&file.current().await.unwrap()), "Bearer one");
+    }
+
+    #[tokio::test]
     async fn a27_a_rejected_token_is_replaced_for_all_who_showed_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
         std::fs::write(&path, "one").unwrap();
-        let file = std::sync::Arc::new(TokenFile::new(path.clone()));
+        let file = std::sync::Arc::new(TokenFile::new(path.clone(), None));
         let old = file.current().await.unwrap();
         assert!(file.after_rejection(&old).await.is_none(), "there is nothing newer");
         std::fs::write(&path, "two").unwrap();

@@ -194,10 +194,128 @@ async fn a_plugin_is_run_again_when_its_credential_has_expired() {
 
 #[cfg(unix)]
 #[tokio::test]
+async fn clients_of_one_kubeconfig_run_its_plugin_once() {
+    let plugin = Plugin::new(&Plugin::token("one", ""));
+    let (server, accepted) = guarded("one").await;
+    let of = || client(&server, Credentials::Exec(Box::new(plugin.exec())));
+    let (first, second) = (of(), of());
+    let requests = [first.clone(), second, first]
+        .map(|client| tokio::spawn(async move { client.server_version().await }));
+    for request in requests {
+        request.await.unwrap().unwrap();
+    }
+    of().server_version().await.unwrap();
+    assert_eq!(plugin.runs(), 1);
+    // What one client learns, all know.
+    plugin.prints(&Plugin::token("two", ""));
+    *accepted.lock() = "two".into();
+    of().server_version().await.unwrap();
+    of().server_version().await.unwrap();
+    assert_eq!(plugin.runs(), 2);
+    let other = plugin.exec().with_env("OTHER", "x");
+    client(&server, Credentials::Exec(Box::new(other))).server_version().await.unwrap();
+    assert_eq!(plugin.runs(), 3, "another environment may give another credential");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_request_with_an_authorization_of_its_own_runs_no_plugin() {
+    let plugin = Plugin::new(&Plugin::token("wrong", ""));
+    let (server, _) = guarded("one").await;
+    let client = client(&server, Credentials::Exec(Box::new(plugin.exec())));
+    let raw = |token: &str| {
+        let request = http::Request::get("/version").header("authorization", format!("Bearer {token}"));
+        client.raw(request.body(bytes::Bytes::new()).unwrap())
+    };
+    raw("one").await.unwrap();
+    assert!(raw("two").await.unwrap_err().is_unauthorized());
+    assert_eq!((plugin.runs(), server.count()), (0, 2));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_plugin_that_is_not_allowed_is_not_run() {
+    use informers_client::ExecPolicy;
+
+    let (server, _) = guarded("one").await;
+    let plugin = Plugin::new(&Plugin::token("one", ""));
+    let with = |exec: ExecPlugin, policy: ExecPolicy| {
+        let config = server.config().with_credentials(Credentials::Exec(Box::new(exec)));
+        Client::new(config.with_exec_policy(policy)).unwrap()
+    };
+    let error = with(plugin.exec(), ExecPolicy::deny_all()).server_version().await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cannot get credentials: the plugin `/bin/sh` is not allowed: no exec plugin is (ExecPolicy)"
+    );
+    let cat = ExecPolicy::allowlist(["cat", "/bin/cat"]).unwrap();
+    let error = with(plugin.exec(), cat).server_version().await.unwrap_err().to_string();
+    assert!(error.ends_with("is /bin/sh, which is not in the allowlist (ExecPolicy)"), "{error}");
+    assert_eq!((plugin.runs(), server.count()), (0, 0));
+    let sh = ExecPolicy::allowlist(["/bin/sh"]).unwrap();
+    with(plugin.exec(), sh).server_version().await.unwrap();
+    assert_eq!(plugin.runs(), 1);
+
+    // A program of that name in a folder that the configuration puts into $PATH is not the one that is allowed.
+    let evil = tempfile::tempdir().unwrap();
+    let run = evil.path().join("was-run");
+    std::fs::write(evil.path().join("sh"), format!("#!/bin/sh\ntouch {}\n", run.display())).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(evil.path().join("sh"), mode).unwrap();
+    let named =
+        ExecPlugin::new("sh").with_args(["-c", "exit 3"]).with_interactive_mode(InteractiveMode::Never);
+    let named = named.with_env("PATH", evil.path().to_str().unwrap());
+    let allowed = ExecPolicy::allowlist(["sh"]).unwrap();
+    let error = with(named, allowed).server_version().await.unwrap_err().to_string();
+    assert!(error.contains("failed (exit status: 3)"), "{error}");
+    assert!(!run.exists());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_plugin_of_the_older_contract_is_told_of_its_cluster() {
+    use informers_client::{Config, Kubeconfig};
+
+    let plugin = Plugin::new(&Plugin::token("one", "").replace("/v1\"", "/v1beta1\""));
+    let (server, _) = guarded("one").await;
+    let text = format!(
+        "current-context: c\n\
+         contexts: [{{name: c, context: {{cluster: k, user: u}}}}]\n\
+         clusters: [{{name: k, cluster: {{server: 'https://secure.test', extensions: [\
+            {{name: client.authentication.k8s.io/exec, extension: {{audience: x}}}}]}}}}]\n\
+         users: [{{name: u, user: {{exec: {{apiVersion: client.authentication.k8s.io/v1beta1, \
+            provideClusterInfo: true, command: /bin/sh, interactiveMode: Never, \
+            args: [-c, 'cd \"$DIR\"; echo run >> runs; printf %s \"$KUBERNETES_EXEC_INFO\" > info; cat output'], \
+            env: [{{name: DIR, value: '{}'}}]}}}}}}]\n",
+        plugin.folder.path().display()
+    );
+    let config = Config::from_kubeconfig(&Kubeconfig::from_text(&text, "x").unwrap(), None).unwrap();
+    let client = Client::new(config.with_server(&server.url).unwrap()).unwrap();
+    client.server_version().await.unwrap();
+    let info: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(plugin.folder.path().join("info")).unwrap()).unwrap();
+    assert_eq!(
+        info,
+        serde_json::json!({
+            "kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1beta1",
+            "spec": {
+                "interactive": false,
+                "cluster": { "server": "https://secure.test", "config": { "audience": "x" } },
+            },
+        })
+    );
+}
+
+#[cfg(unix)]
+#[tokio::test]
 async fn a_plugin_that_fails_says_why_and_shows_no_secret() {
     let good = Plugin::token("s3cret", "");
     let cases = [
         (good.replace("s3cret", ""), "printed neither a token nor a certificate"),
+        (
+            r#"{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"","clientCertificateData":"","clientKeyData":""}}"#.to_owned(),
+            "printed neither a token nor a certificate",
+        ),
         (
             good.replace("\"token\"", "\"clientKeyData\""),
             "printed a certificate without its key, or the other way round",

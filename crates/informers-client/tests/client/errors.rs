@@ -1,14 +1,17 @@
 //! Error answers and connections that fail.
 
 use std::error::Error as StdError;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use informers_client::{Client, ClientError, Config, ConnectionFailure};
-use informers_core::{Error, ErrorKind, ListParams, Scope, Source as _};
+use futures_util::StreamExt as _;
+use informers_client::{Client, ClientError, Config, ConnectionFailure, Timeouts};
+use informers_core::{Error, ErrorKind, ListParams, Scope, Source as _, WatchParams};
+use parking_lot::Mutex;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 
-use crate::server::{Answer, Server, status, widgets};
+use crate::server::{Answer, Server, event, status, widget, widgets};
 
 async fn list(client: &Client) -> Error {
     let collection = client.list_watch(&widgets(), &Scope::all()).unwrap();
@@ -180,6 +183,35 @@ async fn a_server_that_does_not_answer_times_out() {
     assert!(error.is_timeout());
     assert!(error.to_string().contains("gives no answer within 0.03 s"), "{error}");
     drop(listener);
+}
+
+#[tokio::test]
+async fn a_limit_for_whole_requests_ends_those_that_drip_and_no_watch() {
+    let bodies = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&bodies);
+    let server = Server::start(move |_| {
+        let (answer, body) = Answer::stream();
+        body.send(" ");
+        kept.lock().push(body);
+        answer
+    })
+    .await;
+    let timeouts = Timeouts { request: Some(Duration::from_millis(30)), ..Timeouts::default() };
+    let client = Client::new(server.config().with_timeouts(timeouts)).unwrap();
+    let collection = client.list_watch(&widgets(), &Scope::all()).unwrap();
+    let params = WatchParams::from_version("0".into(), Duration::from_secs(300));
+    let mut watch = collection.watch(params).await.unwrap();
+    let error = client.server_version().await.unwrap_err();
+    assert!(
+        error.is_timeout() && error.to_string().contains("gives no whole answer within 0.03 s"),
+        "{error}"
+    );
+    // The watch is older than the limit by now.
+    let body = bodies.lock().remove(0);
+    body.send(event("ADDED", &widget("a", 1, "")));
+    drop(body);
+    assert_eq!(watch.next().await.unwrap().unwrap().len(), 1);
+    assert!(watch.next().await.is_none());
 }
 
 #[tokio::test]

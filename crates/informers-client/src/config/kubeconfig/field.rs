@@ -19,6 +19,11 @@ impl<'a> Field<'a> {
         Self { file, path: String::new(), value }
     }
 
+    /// Where nothing stands.
+    pub(super) fn nothing() -> Self {
+        Self { file: Path::new("overrides"), path: String::new(), value: &Value::Null }
+    }
+
     /// Where it stands: file and field.
     pub(super) fn place(&self) -> String {
         match self.path.as_str() {
@@ -34,18 +39,17 @@ impl<'a> Field<'a> {
     /// The value under `key`; `null` is none.
     pub(super) fn get(&self, key: &str) -> Option<Self> {
         let value = self.value.get(key).filter(|value| !value.is_null())?;
-        let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
-        Some(Self { file: self.file, path, value })
+        Some(Self { file: self.file, path: self.path_to(key), value })
     }
 
     /// The value under `key`, or nothing under it, which reads as empty.
     pub(super) fn get_or_empty(&self, key: &str) -> Self {
-        static NULL: Value = Value::Null;
-        self.get(key).unwrap_or_else(|| Self {
-            file: self.file,
-            path: format!("{}.{key}", self.path),
-            value: &NULL,
-        })
+        let nothing = || Self { file: self.file, path: self.path_to(key), value: &Value::Null };
+        self.get(key).unwrap_or_else(nothing)
+    }
+
+    fn path_to(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
     /// The elements of the list under `key`; none if there is no list.

@@ -2,16 +2,18 @@
 //!
 //! Nothing is read into structs ahead of time, so an incomplete entry harms nobody who does not ask for it.
 
+mod cluster;
 mod context;
 mod field;
 mod text;
+mod user;
 
 use std::path::{Path, PathBuf};
 
 use field::Field;
 use serde_json::Value;
 
-use super::{Config, Environment};
+use super::{Config, Environment, Overrides};
 use crate::ClientError;
 
 /// One kubeconfig file, or several merged.
@@ -113,7 +115,15 @@ impl Kubeconfig {
         for content in documents {
             match content {
                 Value::Null => {}
-                Value::Object(_) => kubeconfig.files.push(File { path: path.to_owned(), content }),
+                Value::Object(mut fields) => {
+                    if let Some(current) = fields.get_mut("current-context")
+                        && (current.is_number() || current.is_boolean())
+                    {
+                        // A name without quotes.
+                        *current = current.to_string().into();
+                    }
+                    kubeconfig.files.push(File { path: path.to_owned(), content: fields.into() });
+                }
                 _ => {
                     let problem =
                         "the file is no kubeconfig: it must be a map with `clusters`, `contexts`, `users`";
@@ -186,8 +196,13 @@ impl Kubeconfig {
         if paths.is_empty() { "kubeconfig".to_owned() } else { paths.join(", ") }
     }
 
-    pub(super) fn config(&self, context: Option<&str>, env: &Environment) -> Result<Config, ClientError> {
-        context::config(self, context, env)
+    /// Whether not even an empty file was read.
+    pub(super) fn has_no_file(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    pub(super) fn config(&self, overrides: &Overrides, env: &Environment) -> Result<Config, ClientError> {
+        context::config(self, overrides, env)
     }
 }
 

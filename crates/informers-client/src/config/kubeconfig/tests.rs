@@ -1,5 +1,7 @@
 //! Kubeconfigs from the wild.
 
+mod overrides;
+
 use std::path::Path;
 
 use super::*;
@@ -11,7 +13,8 @@ fn environment() -> Environment {
 }
 
 fn config(text: &str, context: Option<&str>) -> Result<Config, ClientError> {
-    Kubeconfig::from_text(text, "dir/config")?.config(context, &environment())
+    let overrides = Overrides::new().with_context(context.unwrap_or_default());
+    Kubeconfig::from_text(text, "dir/config")?.config(&overrides, &environment())
 }
 
 fn error(text: &str) -> String {
@@ -60,13 +63,13 @@ fn a28_of_several_files_the_first_to_name_a_thing_wins() {
     assert_eq!(merged.current_context(), Some("two"));
     assert_eq!(merged.context_names(), ["one", "two"]);
 
-    let two = merged.config(None, &environment()).unwrap();
+    let two = merged.config(&Overrides::new(), &environment()).unwrap();
     assert_eq!((two.server.to_string().as_str(), two.namespace()), ("https://first/", "shop"));
     assert_eq!(two.credentials, Credentials::TokenFile(folder.path().join("../token")));
     assert_eq!(two.tls.ca, Some(Pem::File(other.join("ca.crt"))));
     assert!(!two.tls.insecure, "an entry wins as a whole");
 
-    let one = merged.config(Some("one"), &environment()).unwrap();
+    let one = merged.config(&Overrides::new().with_context("one"), &environment()).unwrap();
     assert_eq!(one.namespace(), "default");
     assert_eq!(
         one.tls.client,
@@ -164,6 +167,10 @@ fn a28_errors_name_file_and_field() {
         ),
         (
             &one("", "token: t, username: n"),
+            "dir/config: users[0].user.token: excludes username and password; remove one of the two",
+        ),
+        (
+            &one("", "token: t, password: p"),
             "dir/config: users[0].user.token: excludes username and password; remove one of the two",
         ),
         (&one("", "token: [1]"), "dir/config: users[0].user.token: must be text"),
@@ -271,7 +278,11 @@ fn every_way_to_say_who_one_is_is_understood() {
         of("username: bob, password: x").credentials,
         Credentials::Basic { username: "bob".into(), password: "x".into() }
     );
-    assert_eq!(of("token: t, tokenFile: f").credentials, Credentials::TokenFile("dir/f".into()));
+    assert_eq!(of("tokenFile: f").credentials, Credentials::TokenFile("dir/f".into()));
+    assert_eq!(
+        of("token: t, tokenFile: f").credentials,
+        Credentials::TokenAndFile { token: "t".into(), file: "dir/f".into() }
+    );
     let user = of("as: bob, as-uid: u, as-groups: [a, b], as-user-extra: {k: [x, y]}").impersonation.unwrap();
     assert_eq!(
         (user.user.as_str(), user.uid.as_deref(), user.groups.len(), user.extra.len()),
@@ -302,6 +313,63 @@ fn every_way_to_say_who_one_is_is_understood() {
 }
 
 #[test]
+fn a_plugin_is_not_run_beside_a_certificate() {
+    let exec = "exec: {apiVersion: client.authentication.k8s.io/v1, command: x}";
+    let text = one("", &format!("client-certificate: c, client-key: k, {exec}"));
+    let config = super::tests::config(&text, None).unwrap();
+    assert_eq!(config.credentials, Credentials::None);
+    assert!(config.tls.client.is_some());
+    for (user, expected) in [
+        ("token: t", Credentials::Token("t".into())),
+        ("username: u", Credentials::Basic { username: "u".into(), password: "".into() }),
+    ] {
+        let text = one("", &format!("{user}, {exec}"));
+        assert_eq!(super::tests::config(&text, None).unwrap().credentials, expected);
+    }
+}
+
+#[test]
+fn a_context_whose_name_is_a_number_can_be_the_current_one() {
+    for name in ["12", "1.5", "true", "007", "yes"] {
+        let text = one("", "").replace("context: c\n", &format!("context: {name}\n"));
+        let text = text.replace("name: c,", &format!("name: {name},"));
+        assert_eq!(Kubeconfig::from_text(&text, "x").unwrap().current_context(), Some(name));
+        assert!(super::tests::config(&text, None).is_ok(), "{text}");
+    }
+}
+
+#[test]
+fn every_removed_provider_names_what_replaces_it() {
+    for (name, expected) in [
+        ("gcp", "install gke-gcloud-auth-plugin"),
+        ("azure", "install kubelogin and run `kubelogin convert-kubeconfig`"),
+        ("oidc", "use an exec plugin such as kubelogin (`kubectl oidc-login`)"),
+        ("openstack", "use an exec plugin"),
+    ] {
+        let error = error(&one("", &format!("auth-provider: {{name: {name}, config: {{a: b}}}}")));
+        let problem = format!("auth provider `{name}` was removed from Kubernetes clients; {expected}");
+        assert!(error.contains(&problem), "{error}");
+    }
+    let both = one("", "auth-provider: {name: gcp}, exec: {command: x}");
+    assert!(error(&both).ends_with("users[0].user.auth-provider: excludes exec; remove one of the two"));
+}
+
+#[test]
+fn impersonation_holds_without_tls_too_and_nothing_secret_does() {
+    let text = one("", "as: bob, token: s3cret").replace("https://", "http://");
+    let config = super::tests::config(&text, None).unwrap();
+    assert_eq!(config.impersonation, Some(crate::Impersonation::user("bob")));
+    assert_eq!(config.credentials, Credentials::None);
+}
+
+#[test]
+fn ipv6_servers_are_understood() {
+    let text = one("", "").replace("https://host:6443", "https://[fd00::1]:6443");
+    let config = super::tests::config(&text, None).unwrap();
+    assert_eq!((config.server.host(), config.server.port_u16()), (Some("[fd00::1]"), Some(6443)));
+}
+
+#[test]
 fn a_proxy_is_taken_over_without_its_password_in_debug() {
     let config = config(&one(", proxy-url: 'socks5://bob:s3cret@proxy:1080'", ""), None).unwrap();
     assert!(matches!(&config.proxy, Proxy::Url(url) if url.host() == Some("proxy")));
@@ -319,7 +387,7 @@ fn no_secret_is_in_debug_or_in_errors() {
     for user in secrets {
         let text = one("", user);
         let kubeconfig = Kubeconfig::from_text(&text, "x").unwrap();
-        let config = kubeconfig.config(None, &environment()).unwrap();
+        let config = kubeconfig.config(&Overrides::new(), &environment()).unwrap();
         let shown = format!("{kubeconfig:?} {config:?} {config:#?}");
         assert!(!shown.contains("s3cret") && !shown.contains("czNjcmV0"), "{shown}");
         // The same file, damaged behind the secret.
