@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http_body::{Body as _, Frame};
 use hyper::body::Incoming;
 
-use super::failure::{TransportError, is_graceful};
+use super::failure::{TransportError, has_reason, is_graceful};
 use super::pool::Lease;
 use crate::HttpBody;
 
@@ -63,8 +63,8 @@ impl ResponseBody {
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, TransportError>>> {
         match &mut self.origin {
             Origin::Ended => Poll::Ready(None),
-            Origin::Pooled(incoming, _) => Pin::new(incoming).poll_frame(cx).map_err(|error| {
-                self.graceful = is_graceful(&error);
+            Origin::Pooled(incoming, lease) => Pin::new(incoming).poll_frame(cx).map_err(|error| {
+                self.graceful = is_graceful(&error) || lease.is_leaving() && !has_reason(&error);
                 TransportError::exchanging(&self.server, error)
             }),
             Origin::Service(body) => body.poll_frame(cx).map_err(|error| {
@@ -74,7 +74,7 @@ impl ResponseBody {
         }
     }
 
-    /// Was the body cut by a server that ends its connections in good order?
+    /// Was the body cut by a server, or a change of certificates, that ends connections in good order?
     pub(crate) fn was_cut_gracefully(&self) -> bool {
         self.graceful
     }

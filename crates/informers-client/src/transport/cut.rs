@@ -1,4 +1,4 @@
-//! A byte stream that can be ended from outside.
+//! A byte stream that can be ended from outside, and that tells how the server took its leave.
 
 use std::io;
 use std::pin::Pin;
@@ -7,9 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use futures_util::task::AtomicWaker;
-use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::connect::Stream;
+use super::go_away::GoAway;
+use super::pool::Load;
 
 /// Ends its stream.
 #[derive(Clone, Default)]
@@ -30,33 +33,53 @@ impl Cutter {
 
 /// The stream, whose reader is told when it is cut.
 pub(super) struct Cuttable {
-    stream: Stream,
+    stream: TokioIo<Stream>,
     cutter: Cutter,
+    /// Looked for on HTTP/2, and told to those who use the connection.
+    go_away: Option<(GoAway, Arc<Load>)>,
 }
 
 impl Cuttable {
-    pub(super) fn new(stream: Stream) -> (Self, Cutter) {
+    pub(super) fn new(stream: Stream) -> (TokioIo<Self>, Cutter) {
         let cutter = Cutter::default();
-        (Self { stream, cutter: cutter.clone() }, cutter)
+        let cuttable = Self { stream: TokioIo::new(stream), cutter: cutter.clone(), go_away: None };
+        (TokioIo::new(cuttable), cutter)
+    }
+
+    /// For HTTP/2: a goodbye of the server is noted in `load`.
+    pub(super) fn with_go_away(stream: Stream, load: &Arc<Load>) -> (TokioIo<Self>, Cutter) {
+        let (mut cuttable, cutter) = Self::new(stream);
+        cuttable.inner_mut().go_away = Some((GoAway::default(), Arc::clone(load)));
+        (cuttable, cutter)
     }
 }
 
-impl Read for Cuttable {
+impl AsyncRead for Cuttable {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        buf: ReadBufCursor<'_>,
+        buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        self.cutter.0.reader.register(cx.waker());
-        if self.cutter.0.is_cut.load(Ordering::Acquire) {
+        let this = &mut *self;
+        this.cutter.0.reader.register(cx.waker());
+        if this.cutter.0.is_cut.load(Ordering::Acquire) {
             let why = "closed here, since the certificates have changed";
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::ConnectionAborted, why)));
         }
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        let before = buf.filled().len();
+        let polled = Pin::new(&mut this.stream).poll_read(cx, buf);
+        if let Some((go_away, load)) = &mut this.go_away {
+            let arrived = &buf.filled()[before..];
+            if !arrived.is_empty() {
+                go_away.see(arrived);
+                load.set_leaving(go_away.is_polite());
+            }
+        }
+        polled
     }
 }
 
-impl Write for Cuttable {
+impl AsyncWrite for Cuttable {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, buf)
     }

@@ -8,7 +8,7 @@ use std::task::Poll;
 use futures_util::future::BoxFuture;
 use hyper::client::conn::{http1, http2};
 use hyper::rt::Executor;
-use hyper_util::rt::TokioTimer;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -27,7 +27,7 @@ const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
 /// Go's server writes frames as large as it may; fewer frames cost less.
 const MAX_FRAME_SIZE: u32 = 256 << 10;
 
-type RawConnection = http2::Connection<Cuttable, RequestBody, Watched>;
+type RawConnection = http2::Connection<TokioIo<Cuttable>, RequestBody, Watched>;
 
 /// An HTTP/2 connection, shared by its streams.
 #[derive(Clone)]
@@ -84,7 +84,7 @@ pub(super) async fn http2(
     load: Arc<Load>,
 ) -> Result<Http2Connection, TransportError> {
     let server = pool.connector.shown();
-    let (stream, cutter) = Cuttable::new(stream);
+    let (stream, cutter) = Cuttable::with_go_away(stream, &load);
     let stepped = Arc::new(Notify::new());
     let mut builder = http2::Builder::new(Watched(Arc::clone(&stepped)));
     builder
@@ -191,6 +191,7 @@ async fn drive<C: Future<Output = hyper::Result<()>> + Unpin>(
         while tick.as_mut().poll(cx).is_ready() {
             if is_outdated {
                 tracing::debug!("certificates have changed; an old connection is closed");
+                load.set_leaving(true);
                 cutter.cut();
             }
             let pool = pool.upgrade();

@@ -99,6 +99,11 @@ pub(crate) fn is_graceful(error: &(dyn StdError + 'static)) -> bool {
     find::<h2::Error>(error).is_some_and(|error| error.reason() == Some(h2::Reason::NO_ERROR))
 }
 
+/// Did the server name what went wrong, with this stream or the connection?
+pub(crate) fn has_reason(error: &(dyn StdError + 'static)) -> bool {
+    find::<h2::Error>(error).is_some_and(|error| error.reason().is_some())
+}
+
 fn judge_connect(target: &str, error: &(dyn StdError + 'static)) -> (ConnectionFailure, String) {
     if let Some(problem) = certificate_problem(error, target) {
         return (ConnectionFailure::Certificate, problem);

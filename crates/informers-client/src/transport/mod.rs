@@ -5,6 +5,7 @@ mod connect;
 mod cut;
 mod driver;
 mod failure;
+mod go_away;
 mod insecure;
 mod pool;
 mod tls;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::Weak;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use futures_util::future::{BoxFuture, FutureExt as _, Shared, WeakShared};
 use hyper::client::conn::http1;
@@ -50,9 +50,15 @@ pub(super) struct Load {
     active: AtomicUsize,
     /// How often it was leased; tells an unused time from a busy one.
     leases: AtomicU64,
+    /// The server said, or we did, that the connection ends in good order.
+    is_leaving: AtomicBool,
 }
 
 impl Load {
+    pub(super) fn set_leaving(&self, is_leaving: bool) {
+        self.is_leaving.store(is_leaving, Ordering::Relaxed);
+    }
+
     pub(super) fn is_active(&self) -> bool {
         self.active.load(Ordering::Relaxed) > 0
     }
@@ -250,6 +256,11 @@ impl Inner {
 }
 
 impl Lease {
+    /// Was it said beforehand that the connection would end?
+    pub(super) fn is_leaving(&self) -> bool {
+        self.load.is_leaving.load(Ordering::Relaxed)
+    }
+
     /// No new request is to use this connection.
     pub(crate) fn retire(&self) {
         if let Some(pool) = self.pool.upgrade() {

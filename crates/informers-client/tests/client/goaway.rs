@@ -13,19 +13,24 @@ use informers_core::{
     Error, ErrorKind, ListParams, ListPart, ListWatch, Scope, Source as _, WatchParams, WatchStream,
 };
 use parking_lot::Mutex;
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::server::{Widget, event, list_of, widget, widgets};
 use crate::tls::{Authority, server_tls};
 
 /// What the server does to the first connection, when it is told.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Leave {
     /// Says that it takes no new requests, and later ends those that there are.
     Gracefully,
     /// Ends all at once, with this code.
     Abruptly(Reason),
+    /// Says goodbye with this code and closes the connection, as if its process ended, with streams open.
+    AndCloses(Reason),
+    /// Closes the connection.
+    Silently,
 }
 
 struct Server {
@@ -71,7 +76,11 @@ async fn serve(
     mut told: mpsc::UnboundedReceiver<Leave>,
     seen: Arc<Mutex<Vec<(usize, String)>>>,
 ) {
-    let mut connection = h2::server::handshake(stream).await.unwrap();
+    let (stream, pumped) = (tokio::io::duplex(64 << 10), stream);
+    let (close, order) = oneshot::channel();
+    tokio::spawn(pump(pumped, stream.1, order));
+    let mut close = Some(close);
+    let mut connection = h2::server::handshake(stream.0).await.unwrap();
     let mut open = Vec::new();
     let mut no_more_orders = false;
     loop {
@@ -91,8 +100,29 @@ async fn serve(
                     }
                 }
                 Some(Leave::Abruptly(reason)) => connection.abrupt_shutdown(reason),
+                Some(Leave::AndCloses(reason)) => close.take().unwrap().send(Some(reason)).unwrap(),
+                Some(Leave::Silently) => close.take().unwrap().send(None).unwrap(),
                 None => no_more_orders = true,
             },
+        }
+    }
+}
+
+/// Carries bytes between h2 and the client until it is told to say goodbye, or nothing, and to close.
+async fn pump(
+    mut client: tokio_rustls::server::TlsStream<tokio::net::TcpStream>,
+    mut h2: tokio::io::DuplexStream,
+    order: oneshot::Receiver<Option<Reason>>,
+) {
+    tokio::select! {
+        _ = tokio::io::copy_bidirectional(&mut client, &mut h2) => {}
+        Ok(last_word) = order => {
+            if let Some(reason) = last_word {
+                let code = u32::from(reason).to_be_bytes();
+                let frame = [&[0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 255], &code[..]].concat();
+                client.write_all(&frame).await.unwrap();
+                client.flush().await.unwrap();
+            }
         }
     }
 }
@@ -161,18 +191,30 @@ async fn a17_watches_go_on_after_a_polite_goaway_and_end_without_an_error() {
 
 #[tokio::test]
 async fn a17_a_goaway_that_cuts_watches_is_no_more_than_an_end() {
-    let server = Server::start().await;
-    let collection = server.collection();
-    let watches = [watch(&*collection, "1").await, watch(&*collection, "1").await];
-    server.leave.send(Leave::Abruptly(Reason::NO_ERROR)).unwrap();
-    for stream in watches {
-        let (events, error) = rest(stream).await;
-        // h2 tells either why, or only that the connection is closed. In both cases informers go on watching.
-        let harmless = error.as_ref().is_none_or(|error| error.kind() == ErrorKind::ConnectionLost);
-        assert!(events == 0 && harmless, "{error:?}");
+    for leave in [Leave::Abruptly(Reason::NO_ERROR), Leave::AndCloses(Reason::NO_ERROR)] {
+        let server = Server::start().await;
+        let collection = server.collection();
+        let watches = [watch(&*collection, "1").await, watch(&*collection, "1").await];
+        server.leave.send(leave).unwrap();
+        for stream in watches {
+            let (events, error) = rest(stream).await;
+            assert!(events == 0 && error.is_none(), "{leave:?}: {error:?}");
+        }
+        assert_eq!(list(&*collection).await, 1);
+        assert_eq!(server.seen.lock().last().unwrap().0, 2);
     }
-    assert_eq!(list(&*collection).await, 1);
-    assert_eq!(server.seen.lock().last().unwrap().0, 2);
+}
+
+#[tokio::test]
+async fn a17_a_connection_that_closes_without_a_goodbye_or_with_an_angry_one_is_lost() {
+    for leave in [Leave::Silently, Leave::AndCloses(Reason::INTERNAL_ERROR)] {
+        let server = Server::start().await;
+        let collection = server.collection();
+        let stream = watch(&*collection, "1").await;
+        server.leave.send(leave).unwrap();
+        let (_, error) = rest(stream).await;
+        assert_eq!(error.unwrap().kind(), ErrorKind::ConnectionLost, "{leave:?}");
+    }
 }
 
 #[tokio::test]
