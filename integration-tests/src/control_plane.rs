@@ -12,12 +12,14 @@ use serde_json::json;
 use crate::admin::{AdminClient, Login};
 use crate::provider::Provider;
 
+mod authority;
 mod controllers;
 mod credentials;
 mod guard;
 mod ports;
 mod process;
 
+pub use authority::Certificate;
 use credentials::Credentials;
 use guard::Guard;
 use process::Server;
@@ -33,14 +35,13 @@ const SERVICE_ADDRESSES: &str = "10.0.0.0/24";
 
 /// etcd and kube-apiserver, stopped and removed on drop, and when this process dies.
 ///
-/// TLS is real: the API server signs a certificate of its own, and the kubeconfig holds the CA.
+/// TLS is real: a CA of its own signs the API server's certificate, another one those of clients.
 #[derive(Debug)]
 pub struct ControlPlane {
     binaries: PathBuf,
     credentials: Credentials,
     ports: Ports,
     kubeconfig: PathBuf,
-    authority_pem: Vec<u8>,
     provider: Provider,
     servers: Mutex<Servers>,
 }
@@ -101,18 +102,16 @@ impl ControlPlane {
         let apiserver = start_apiserver(binaries, &credentials, ports, &mut guard)?;
         let servers =
             Mutex::new(Servers { controllers: Vec::new(), apiserver: Some(apiserver), etcd, guard });
-        let mut this = Self {
+        let this = Self {
             binaries: binaries.to_owned(),
             kubeconfig: folder.join("kubeconfig"),
-            authority_pem: Vec::new(),
             provider: Provider::ControlPlane,
             credentials,
             ports,
             servers,
         };
-        this.authority_pem = this.wait_for_certificate().await?;
         this.wait_until_ready().await?;
-        this.credentials.write_kubeconfig(&this.kubeconfig, &this.address(), &this.authority_pem)?;
+        this.credentials.write_kubeconfig(&this.kubeconfig, &this.address())?;
         Ok(this)
     }
 
@@ -143,22 +142,43 @@ impl ControlPlane {
 
     /// The CA certificate of the API server, a PEM text.
     #[must_use]
-    pub fn authority_pem(&self) -> &[u8] {
-        &self.authority_pem
+    pub fn authority_pem(&self) -> String {
+        self.credentials.serving_authority()
+    }
+
+    /// A certificate by which a client is `user`, a member of `groups`.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn client_certificate(&self, user: &str, groups: &[&str]) -> Result<Certificate> {
+        self.credentials.client_certificate(user, groups)
+    }
+
+    /// Has another CA sign another certificate for the API server, which must have been killed; from its next
+    /// start on it serves that one. The kubeconfig follows; [`admin`](Self::admin) clients from before do not.
+    ///
+    /// # Errors
+    /// When the API server runs, or the certificate cannot be made.
+    pub fn change_serving_certificate(&self) -> Result<()> {
+        if self.lock().apiserver.is_some() {
+            bail!("the API server runs");
+        }
+        self.credentials.change_serving_certificate()?;
+        self.credentials.write_kubeconfig(&self.kubeconfig, &self.address())
     }
 
     /// A client that may do everything.
     ///
     /// # Panics
-    /// Never: the certificate was used before.
+    /// Never: the certificate is of our own making.
     #[must_use]
     pub fn admin(&self) -> AdminClient {
-        self.client().expect("the CA certificate was read at the start")
+        self.client().expect("the CA's certificate can be read")
     }
 
     fn client(&self) -> Result<AdminClient> {
         let login = Login::Token(self.credentials.admin_token().to_owned());
-        AdminClient::secure(self.address(), &self.authority_pem, login)
+        AdminClient::secure(self.address(), self.authority_pem().as_bytes(), login)
     }
 
     /// Compacts etcd at its present revision. What the API server has in its watch cache stays.
@@ -255,17 +275,6 @@ impl ControlPlane {
         self.servers.lock().expect("no user of the servers panics while it holds them")
     }
 
-    /// The API server makes its certificate before it serves.
-    async fn wait_for_certificate(&self) -> Result<Vec<u8>> {
-        let deadline = Instant::now() + READY_WITHIN;
-        loop {
-            match self.credentials.read_server_certificate() {
-                Ok(pem) => return Ok(pem),
-                Err(error) => self.wait_a_little(deadline, error).await?,
-            }
-        }
-    }
-
     async fn wait_until_ready(&self) -> Result<()> {
         let admin = self.client()?;
         let deadline = Instant::now() + READY_WITHIN;
@@ -348,7 +357,8 @@ fn start_apiserver(
         format!("--etcd-servers=http://127.0.0.1:{}", ports.etcd),
         // Tests compact when they mean to.
         "--etcd-compaction-interval=0".into(),
-        format!("--cert-dir={}", file(credentials::CERTIFICATES)),
+        format!("--tls-cert-file={}", file(credentials::SERVING_CERTIFICATE)),
+        format!("--tls-private-key-file={}", file(credentials::SERVING_KEY)),
         "--bind-address=127.0.0.1".into(),
         "--advertise-address=127.0.0.1".into(),
         // It refuses to publish a loopback address, and nobody looks for one.

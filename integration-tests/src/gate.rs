@@ -23,6 +23,7 @@ pub struct Gate {
     upstream: String,
     orders: mpsc::UnboundedSender<Order>,
     passing: Arc<AtomicUsize>,
+    accepted: Arc<AtomicUsize>,
     task: JoinHandle<()>,
 }
 
@@ -47,9 +48,10 @@ impl Gate {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("binding the gate")?;
         let address = listener.local_addr().context("asking for the gate's port")?;
         let (orders, taken) = mpsc::unbounded_channel();
-        let passing = Arc::default();
-        let task = tokio::spawn(serve(listener, address, upstream.clone(), taken, Arc::clone(&passing)));
-        Ok(Self { address, upstream, orders, passing, task })
+        let (passing, accepted) = (Arc::default(), Arc::default());
+        let counts = (Arc::clone(&passing), Arc::clone(&accepted));
+        let task = tokio::spawn(serve(listener, address, upstream.clone(), taken, counts));
+        Ok(Self { address, upstream, orders, passing, accepted, task })
     }
 
     /// Where clients connect.
@@ -62,6 +64,12 @@ impl Gate {
     #[must_use]
     pub fn connections(&self) -> usize {
         self.passing.load(Ordering::SeqCst)
+    }
+
+    /// How many connections clients have made since the beginning.
+    #[must_use]
+    pub fn accepted(&self) -> usize {
+        self.accepted.load(Ordering::SeqCst)
     }
 
     /// Cuts all connections and refuses new ones.
@@ -122,15 +130,16 @@ async fn serve(
     address: SocketAddr,
     upstream: String,
     mut orders: mpsc::UnboundedReceiver<Order>,
-    passing: Arc<AtomicUsize>,
+    (passing, accepted): (Arc<AtomicUsize>, Arc<AtomicUsize>),
 ) {
     let state = watch::Sender::new(State::Open);
     let mut listener = Some(listener);
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            accepted = accept(listener.as_ref()) => {
-                let Ok((client, _)) = accepted else { continue };
+            connection = accept(listener.as_ref()) => {
+                let Ok((client, _)) = connection else { continue };
+                accepted.fetch_add(1, Ordering::SeqCst);
                 let counted = Counted::one_more(&passing);
                 let forwarding = forward(client, upstream.clone(), state.subscribe());
                 connections.spawn(async move {
@@ -270,7 +279,7 @@ mod tests {
         let gate = Gate::before(echo_server().await).await.unwrap();
         let mut stream = TcpStream::connect(gate.address()).await.unwrap();
         assert!(echoes(&mut stream).await);
-        assert_eq!(gate.connections(), 1);
+        assert_eq!((gate.connections(), gate.accepted()), (1, 1));
 
         gate.close().await.unwrap();
         assert_eq!(gate.connections(), 0);

@@ -7,7 +7,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+#[cfg(unix)]
+use crate::control_plane::ControlPlane;
 use crate::leftovers::Leftovers;
+#[cfg(unix)]
+use crate::provider::acquire_control_plane;
 use crate::provider::{Acquired, Capability, Cluster, Provider, acquire};
 use crate::report;
 
@@ -148,14 +152,62 @@ macro_rules! cluster_tests {
     };
 }
 
+/// Makes `#[test]` functions of async functions that are about a control plane's own files, users and rights,
+/// which no other kind of cluster lets a test change: `control_plane::NAME`.
+///
+/// As [`cluster_tests!`](crate::cluster_tests), but each function takes an `Arc<ControlPlane>`.
+#[cfg(unix)]
+#[macro_export]
+macro_rules! control_plane_tests {
+    ($($name:ident $(: $own:ident $(, needs [$($need:ident),*])?)?;)*) => {
+        mod control_plane {
+            $(
+                #[test]
+                fn $name() {
+                    $crate::harness::run_on_control_plane(
+                        $crate::cluster_tests!(@plan $name [$($own $($($need)*)?)?]),
+                        super::$name,
+                    );
+                }
+            )*
+        }
+    };
+}
+
 /// Runs one test on one provider, in a runtime of its own.
 ///
 /// # Panics
 /// When the test fails, hangs, or its cluster does not come up.
-#[allow(clippy::panic, reason = "this is how a test fails")]
 pub fn run<Test, Running>(provider: Provider, plan: Plan, test: Test)
 where
     Test: FnOnce(Arc<dyn Cluster>) -> Running,
+    Running: Future<Output = anyhow::Result<()>> + Send + 'static,
+{
+    conduct(provider, plan, acquire(provider, plan.own, plan.needs), test);
+}
+
+/// As [`run`], on a control plane that was built here.
+///
+/// # Panics
+/// As [`run`].
+#[cfg(unix)]
+pub fn run_on_control_plane<Test, Running>(plan: Plan, test: Test)
+where
+    Test: FnOnce(Arc<ControlPlane>) -> Running,
+    Running: Future<Output = anyhow::Result<()>> + Send + 'static,
+{
+    conduct(Provider::ControlPlane, plan, acquire_control_plane(plan.own, plan.needs), test);
+}
+
+#[allow(clippy::panic, reason = "this is how a test fails")]
+fn conduct<C, Test, Running>(
+    provider: Provider,
+    plan: Plan,
+    acquired: impl Future<Output = anyhow::Result<Acquired<C>>>,
+    test: Test,
+) where
+    C: Cluster + ?Sized,
+    Test: FnOnce(Arc<C>) -> Running,
     Running: Future<Output = anyhow::Result<()>> + Send + 'static,
 {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -164,7 +216,7 @@ where
         .build()
         .expect("a runtime for the test");
     let outcome = runtime.block_on(async {
-        let cluster = match acquire(provider, plan.own, plan.needs).await? {
+        let cluster = match acquired.await? {
             Acquired::Skip { provider, reason } => {
                 report::skipped(provider, plan.name, &reason);
                 return Ok(());

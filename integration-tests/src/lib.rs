@@ -21,5 +21,7 @@ pub mod harness;
 pub mod leftovers;
 pub mod load;
 pub mod provider;
+pub mod proxy;
 mod report;
+pub mod versions;
 pub mod world;

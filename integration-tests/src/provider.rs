@@ -8,6 +8,8 @@ use anyhow::{Result, bail};
 use async_trait::async_trait;
 
 use crate::admin::AdminClient;
+#[cfg(unix)]
+use crate::control_plane::ControlPlane;
 
 #[cfg(unix)]
 mod built;
@@ -127,9 +129,9 @@ pub trait Cluster: fmt::Debug + Send + Sync {
 
 /// A cluster, or why there is none.
 #[derive(Debug)]
-pub enum Acquired {
+pub enum Acquired<C: ?Sized = dyn Cluster> {
     /// To run the test on.
-    Cluster(Arc<dyn Cluster>),
+    Cluster(Arc<C>),
     /// This provider was not asked for, or cannot do what is needed.
     Skip {
         /// Whose cluster it would have been.
@@ -150,24 +152,44 @@ pub async fn acquire(provider: Provider, own: bool, needs: &[Capability]) -> Res
     let cluster: Result<Arc<dyn Cluster>, String> = match provider {
         Provider::Embedded => Ok(embedded::acquire().await?),
         #[cfg(unix)]
-        Provider::ControlPlane | Provider::Envtest => built::acquire(own, needs).await?,
+        Provider::ControlPlane | Provider::Envtest => {
+            built::acquire(own, needs).await?.map(|control_plane| control_plane as Arc<dyn Cluster>)
+        }
         #[cfg(not(unix))]
         Provider::ControlPlane | Provider::Envtest => {
             Err("processes are managed on Unix systems only".into())
         }
         Provider::Kubeconfig => foreign::acquire(own, needs).await?,
     };
+    Ok(check(provider, cluster, needs))
+}
+
+/// Gets a control plane that was built here, for what only its own files and rights can show.
+///
+/// # Errors
+/// As [`acquire`].
+#[cfg(unix)]
+pub async fn acquire_control_plane(own: bool, needs: &[Capability]) -> Result<Acquired<ControlPlane>> {
+    Ok(check(Provider::ControlPlane, built::acquire(own, needs).await?, needs))
+}
+
+/// Leaves out a cluster that cannot do what is needed.
+fn check<C: Cluster + ?Sized>(
+    provider: Provider,
+    cluster: Result<Arc<C>, String>,
+    needs: &[Capability],
+) -> Acquired<C> {
     let cluster = match cluster {
         Ok(cluster) => cluster,
-        Err(reason) => return Ok(Acquired::Skip { provider, reason }),
+        Err(reason) => return Acquired::Skip { provider, reason },
     };
     let lacking: Vec<String> =
         needs.iter().filter(|need| !cluster.capabilities().contains(need)).map(ToString::to_string).collect();
-    Ok(match lacking.is_empty() {
+    match lacking.is_empty() {
         true => Acquired::Cluster(cluster),
         false => Acquired::Skip {
             provider: cluster.provider(),
             reason: format!("cannot do {}", lacking.join(" and ")),
         },
-    })
+    }
 }

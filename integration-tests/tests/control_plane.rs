@@ -117,7 +117,8 @@ mod credentials {
         let Some(control_plane) = start().await? else { return Ok(()) };
         let folder = control_plane.kubeconfig().parent().context("no folder")?.to_owned();
         let login = || Login::Token("nobody-knows-this-token".into());
-        let unknown = AdminClient::secure(control_plane.address(), control_plane.authority_pem(), login())?;
+        let unknown =
+            AdminClient::secure(control_plane.address(), control_plane.authority_pem().as_bytes(), login())?;
         ensure!(unknown.get("/api/v1/pods").await?.status == 401);
 
         let other = std::fs::read(folder.join("client-authority.crt"))?;
@@ -126,8 +127,11 @@ mod credentials {
         ensure!(error.contains("certificate"), "a wrong CA is noticed: {error}");
 
         let gate = Gate::before(control_plane.address()).await?;
-        let through =
-            AdminClient::secure(gate.address().to_string(), control_plane.authority_pem(), login())?;
+        let through = AdminClient::secure(
+            gate.address().to_string(),
+            control_plane.authority_pem().as_bytes(),
+            login(),
+        )?;
         ensure!(through.get("/api/v1/pods").await?.status == 401, "TLS passes a gate");
 
         drop(control_plane);

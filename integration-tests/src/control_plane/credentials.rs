@@ -1,16 +1,17 @@
 //! Keys, certificates and tokens of one control plane, and the kubeconfig that uses them.
 
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose,
-};
+use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair};
 
-pub(super) const CERTIFICATES: &str = "certificates";
+use super::authority::{Authority, Certificate};
+
+pub(super) const SERVING_CERTIFICATE: &str = "apiserver.crt";
+pub(super) const SERVING_KEY: &str = "apiserver.key";
 pub(super) const SERVICE_ACCOUNT_PRIVATE: &str = "service-account.key";
 pub(super) const SERVICE_ACCOUNT_PUBLIC: &str = "service-account.pub";
 pub(super) const TOKENS: &str = "tokens.csv";
@@ -24,53 +25,36 @@ pub(super) struct Credentials {
     folder: PathBuf,
     admin_token: String,
     stranger_token: String,
-    client_certificate: String,
-    client_key: String,
+    clients: Authority,
+    /// The certificate of who signed the API server's.
+    serving_authority: Mutex<String>,
 }
 
 impl Credentials {
     /// Makes everything anew and writes what the API server reads into `folder`.
     pub(super) fn create(folder: &Path) -> Result<Self> {
-        let write = |name: &str, text: &str| {
-            std::fs::write(folder.join(name), text).with_context(|| format!("writing {name}"))
+        let this = Self {
+            folder: folder.to_owned(),
+            admin_token: token(),
+            stranger_token: token(),
+            clients: Authority::create("informers-test-clients")?,
+            serving_authority: Mutex::default(),
         };
-        let (admin_token, stranger_token) = (token(), token());
-        write(
+        let (admin, stranger) = (&this.admin_token, &this.stranger_token);
+        this.write(
             TOKENS,
-            &format!(
-                "{admin_token},admin,admin,\"{MASTERS}\"\n{stranger_token},stranger,stranger,\"visitors\"\n"
-            ),
+            &format!("{admin},admin,admin,\"{MASTERS}\"\n{stranger},stranger,stranger,\"visitors\"\n"),
         )?;
         let service_account = KeyPair::generate().context("making the service account key")?;
-        write(SERVICE_ACCOUNT_PRIVATE, &service_account.serialize_pem())?;
-        write(SERVICE_ACCOUNT_PUBLIC, &service_account.public_key_pem())?;
+        this.write(SERVICE_ACCOUNT_PRIVATE, &service_account.serialize_pem())?;
+        this.write(SERVICE_ACCOUNT_PUBLIC, &service_account.public_key_pem())?;
+        this.write(CLIENT_AUTHORITY, this.clients.pem())?;
+        this.change_serving_certificate()?;
+        Ok(this)
+    }
 
-        let authority_key = KeyPair::generate().context("making the client CA's key")?;
-        let mut authority = CertificateParams::default();
-        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
-        authority.distinguished_name.push(DnType::CommonName, "informers-test-clients");
-        write(
-            CLIENT_AUTHORITY,
-            &authority.self_signed(&authority_key).context("making the client CA")?.pem(),
-        )?;
-
-        let client_key = KeyPair::generate().context("making the client key")?;
-        let mut client = CertificateParams::default();
-        client.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-        // Kubernetes takes the user from the common name and the group from the organization.
-        client.distinguished_name.push(DnType::CommonName, "certificate-admin");
-        client.distinguished_name.push(DnType::OrganizationName, MASTERS);
-        let issuer = Issuer::new(authority, authority_key);
-        let client_certificate =
-            client.signed_by(&client_key, &issuer).context("signing the client certificate")?.pem();
-        Ok(Self {
-            folder: folder.to_owned(),
-            admin_token,
-            stranger_token,
-            client_certificate,
-            client_key: client_key.serialize_pem(),
-        })
+    fn write(&self, name: &str, text: &str) -> Result<()> {
+        std::fs::write(self.folder.join(name), text).with_context(|| format!("writing {name}"))
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -81,19 +65,41 @@ impl Credentials {
         &self.admin_token
     }
 
-    /// The API server's certificate and the CA that signed it, once both are written.
-    pub(super) fn read_server_certificate(&self) -> Result<Vec<u8>> {
-        let file = self.folder.join(CERTIFICATES).join("apiserver.crt");
-        let pem = std::fs::read(&file).with_context(|| format!("reading {}", file.display()))?;
-        // The file is there a moment before its text is.
-        ensure!(pem.ends_with(b"-----END CERTIFICATE-----\n"), "{} is not whole", file.display());
-        Ok(pem)
+    /// The CA of the API server's certificate.
+    pub(super) fn serving_authority(&self) -> String {
+        self.serving_authority.lock().expect("nothing panics while it holds the text").clone()
     }
 
-    pub(super) fn write_kubeconfig(&self, file: &Path, address: &str, authority_pem: &[u8]) -> Result<()> {
-        let authority = STANDARD.encode(authority_pem);
-        let certificate = STANDARD.encode(&self.client_certificate);
-        let key = STANDARD.encode(&self.client_key);
+    /// Gives the API server, when it starts next, another certificate by another CA.
+    pub(super) fn change_serving_certificate(&self) -> Result<()> {
+        let authority = Authority::create(&format!("informers-test-servers-{:08x}", fastrand::u32(..)))?;
+        let mut server = CertificateParams::new(["127.0.0.1".to_owned(), "localhost".to_owned()])
+            .context("naming the server")?;
+        server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        server.distinguished_name.push(DnType::CommonName, "kube-apiserver");
+        let Certificate { certificate, key } = authority.sign(&server)?;
+        self.write(SERVING_CERTIFICATE, &certificate)?;
+        self.write(SERVING_KEY, &key)?;
+        let mut known = self.serving_authority.lock().expect("nothing panics while it holds the text");
+        authority.pem().clone_into(&mut known);
+        Ok(())
+    }
+
+    /// A client certificate: Kubernetes takes the user from the common name and groups from organizations.
+    pub(super) fn client_certificate(&self, user: &str, groups: &[&str]) -> Result<Certificate> {
+        let mut client = CertificateParams::default();
+        client.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        client.distinguished_name.push(DnType::CommonName, user);
+        for group in groups {
+            client.distinguished_name.push(DnType::OrganizationName, *group);
+        }
+        self.clients.sign(&client)
+    }
+
+    pub(super) fn write_kubeconfig(&self, file: &Path, address: &str) -> Result<()> {
+        let authority = STANDARD.encode(self.serving_authority());
+        let client = self.client_certificate("certificate-admin", &[MASTERS])?;
+        let (certificate, key) = (STANDARD.encode(client.certificate), STANDARD.encode(client.key));
         let (admin, stranger) = (&self.admin_token, &self.stranger_token);
         let contexts: String = ["admin", "certificate", "stranger", "unknown"]
             .iter()

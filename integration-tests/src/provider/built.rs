@@ -20,8 +20,8 @@ const BINARIES: &str = "INFORMERS_CONTROL_PLANE_BIN";
 /// The folder where envtest keeps `etcd` and `kube-apiserver`; used where there are no built ones.
 const ASSETS: &str = "KUBEBUILDER_ASSETS";
 
-/// A cluster, or why it cannot be had.
-pub(super) async fn acquire(own: bool, needs: &[Capability]) -> Result<Result<Arc<dyn Cluster>, String>> {
+/// A control plane, or why it cannot be had.
+pub(super) async fn acquire(own: bool, needs: &[Capability]) -> Result<Result<Arc<ControlPlane>, String>> {
     // Statics are never dropped: the control plane's guard process cleans up after this one.
     static BARE: OnceCell<Arc<ControlPlane>> = OnceCell::const_new();
     static WITH_CONTROLLERS: OnceCell<Arc<ControlPlane>> = OnceCell::const_new();

@@ -1,76 +1,23 @@
 //! One crate taken by itself: a reflector that feeds a user's own sink.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
-use informers::core::{Change, ChangeKind, ResourceVersion, Sink, SinkError, Source, Stage};
+use informers::core::Source;
 use informers::kube::resource;
-use informers::prelude::*;
 use informers::reflector::Reflector;
 use integration_tests::follower::difference;
 use integration_tests::gate::Gate;
 use integration_tests::harness::{eventually, length};
 use integration_tests::load::Load;
 use integration_tests::provider::Cluster;
+use integration_tests::versions::Versions;
 use integration_tests::world::{World, client};
 use k8s_openapi::api::core::v1::ConfigMap;
-use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 integration_tests::cluster_tests! {
     a_reflector_fills_a_sink_of_the_users;
-}
-
-/// Keeps versions, and counts what reached it.
-#[derive(Clone, Default)]
-struct Versions(Arc<Mutex<Kept>>);
-
-#[derive(Default)]
-struct Kept {
-    versions: BTreeMap<String, String>,
-    changes: u64,
-    replacements: u64,
-}
-
-fn put(versions: &mut BTreeMap<String, String>, change: &Change<ConfigMap>) {
-    let Some(key) = change.item.key() else { return };
-    match change.kind {
-        ChangeKind::Deleted => versions.remove(key.as_str()),
-        _ => versions.insert(key.to_string(), change.item.version().to_string()),
-    };
-}
-
-impl Sink<ConfigMap> for Versions {
-    fn apply(&mut self, change: Change<ConfigMap>) -> Result<(), SinkError> {
-        let mut kept = self.0.lock();
-        kept.changes += 1;
-        put(&mut kept.versions, &change);
-        Ok(())
-    }
-
-    fn begin(&mut self, _: &Scope) -> Box<dyn Stage<ConfigMap> + '_> {
-        Box::new(Replacement { sink: self, staged: BTreeMap::new() })
-    }
-}
-
-struct Replacement<'a> {
-    sink: &'a Versions,
-    staged: BTreeMap<String, String>,
-}
-
-impl Stage<ConfigMap> for Replacement<'_> {
-    fn offer(&mut self, change: Change<ConfigMap>) -> Result<(), SinkError> {
-        put(&mut self.staged, &change);
-        Ok(())
-    }
-
-    fn commit(self: Box<Self>, _: &ResourceVersion) -> Result<(), SinkError> {
-        let mut kept = self.sink.0.lock();
-        kept.replacements += 1;
-        kept.versions = self.staged;
-        Ok(())
-    }
 }
 
 async fn a_reflector_fills_a_sink_of_the_users(cluster: Arc<dyn Cluster>) -> Result<()> {
@@ -82,7 +29,7 @@ async fn a_reflector_fills_a_sink_of_the_users(cluster: Arc<dyn Cluster>) -> Res
     let kubeconfig = gate.kubeconfig(cluster.kubeconfig())?;
     let collection = client(&kubeconfig)?.list_watch(&resource::<ConfigMap>(), &world.scope())?;
     let sink = Versions::default();
-    let reflector = Reflector::builder(collection, sink.clone()).scope(world.scope()).build();
+    let reflector = Reflector::builder(collection, sink.sink()).scope(world.scope()).build();
     let mut status = reflector.status();
     let cancel = CancellationToken::new();
     let running = tokio::spawn(reflector.run(cancel.clone()));
@@ -97,15 +44,13 @@ async fn a_reflector_fills_a_sink_of_the_users(cluster: Arc<dyn Cluster>) -> Res
     load.end().await?;
     eventually("the sink equals a fresh list", || async {
         let truth = world.truth().versions().await?;
-        let kept = sink.0.lock();
+        let kept = sink.kept();
         Ok((kept.versions != truth).then(|| difference(&kept.versions, &truth)))
     })
     .await?;
-    {
-        let kept = sink.0.lock();
-        ensure!(kept.replacements == 1, "{} lists, though no version expired", kept.replacements);
-        ensure!(kept.changes > 0, "nothing was watched");
-    }
+    let kept = sink.kept();
+    ensure!(kept.replacements == 1, "{} lists, though no version expired", kept.replacements);
+    ensure!(kept.changes > 0, "nothing was watched");
     cancel.cancel();
     running.await.context("the reflector panicked")?;
     no_more_connections(&gate).await

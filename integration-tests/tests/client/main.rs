@@ -1,0 +1,9 @@
+//! What becomes of informers when the way to the server changes under them: credentials that rotate, proxies that
+//! die, connections that are shared by many, rights that are given and taken.
+
+mod connections;
+#[cfg(unix)]
+mod credentials;
+mod proxies;
+#[cfg(unix)]
+mod rights;
