@@ -87,9 +87,19 @@ pub(crate) async fn run(
             Some(event) = widgets.next() => view.show(teller.event(&event))?,
         }
     }
-    teller.tally.look_at(&watched);
     drop(controller);
     watched.factory.shutdown().await;
+    // The stores show what is still on its way to this program: with it, the numbers agree.
+    while let Some(event) = pods.next().await {
+        view.show(teller.event(&event))?;
+    }
+    while let Some(event) = deployments.next().await {
+        view.show(teller.event(&event))?;
+    }
+    while let Some(event) = widgets.next().await {
+        view.show(teller.event(&event))?;
+    }
+    teller.tally.look_at(&watched);
     Ok(teller.tally)
 }
 

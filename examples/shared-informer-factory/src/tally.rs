@@ -1,7 +1,10 @@
 //! What was seen, in numbers.
 
+use std::time::Instant;
+
 use informers::core::Event;
 use informers::prelude::SharedInformer;
+use informers::reflector::Phase;
 
 use crate::event_row::Describe;
 use crate::watched::Watched;
@@ -16,6 +19,8 @@ pub(crate) struct Line {
     pub(crate) deleted: u64,
     /// Lists that were read whole.
     pub(crate) lists: u64,
+    /// What its reader does, or the first of its readers that is in trouble.
+    pub(crate) state: String,
     /// How many parts the resource is read in: one, or one for each namespace.
     parts: u64,
 }
@@ -54,15 +59,36 @@ impl Tally {
         Some(line)
     }
 
-    /// Takes the numbers of objects from the stores.
+    /// Takes the number of objects from the stores, and the states of their readers.
     pub(crate) fn look_at(&mut self, watched: &Watched) {
-        let counts = [count(&watched.pods), count(&watched.deployments), count(&watched.widgets)];
-        for (line, objects) in self.0.iter_mut().zip(counts) {
+        let seen = [look_at(&watched.pods), look_at(&watched.deployments), look_at(&watched.widgets)];
+        for (line, (objects, state)) in self.0.iter_mut().zip(seen) {
             line.objects = objects;
+            line.state = state;
         }
     }
 }
 
-fn count<K: Send + Sync + 'static>(informer: &SharedInformer<K>) -> usize {
-    informer.store().len()
+fn look_at<K: Send + Sync + 'static>(informer: &SharedInformer<K>) -> (usize, String) {
+    let phases: Vec<_> =
+        informer.status().reflectors.into_iter().map(|(_, reflector)| reflector.phase).collect();
+    let state = phases.iter().find(|phase| !phase.is_watching()).or(phases.first()).map(in_words);
+    (informer.store().len(), state.unwrap_or_default())
+}
+
+/// Few enough words for a column of a table.
+fn in_words(phase: &Phase) -> String {
+    let retry = |until: &Instant| {
+        format!("retry in {} s", until.saturating_duration_since(Instant::now()).as_secs_f64().ceil())
+    };
+    match phase {
+        Phase::Starting => "starting".to_owned(),
+        Phase::Listing | Phase::Streaming => "listing".to_owned(),
+        Phase::Watching => "watching".to_owned(),
+        Phase::Waiting { reason, until } if reason.is_not_found() => format!("unknown, {}", retry(until)),
+        Phase::Waiting { until, .. } => retry(until),
+        Phase::Forbidden { until, .. } => format!("forbidden, {}", retry(until)),
+        Phase::Gone { until, .. } => format!("gone, {}", retry(until)),
+        _ => "stopped".to_owned(),
+    }
 }

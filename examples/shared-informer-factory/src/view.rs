@@ -29,8 +29,19 @@ impl Row {
     fn line(&self, start: Instant) -> String {
         let Self { subject, what, key, detail } = self;
         let seconds = start.elapsed().as_secs_f64();
-        let line = format!("{seconds:8.3}  {subject:<11}  {what:<8}  {key:<24}  {detail}");
+        let line = match key.is_empty() {
+            true => format!("{seconds:8.3}  {subject:<11}  {what:<8}  {detail}"),
+            false => format!("{seconds:8.3}  {subject:<11}  {what:<8}  {key:<24}  {detail}"),
+        };
         line.trim_end().to_owned()
+    }
+
+    /// The same for a terminal of 80 columns.
+    fn short_line(&self, start: Instant) -> String {
+        let Self { subject, what, key, detail } = self;
+        let seconds = start.elapsed().as_secs();
+        let space = if key.is_empty() { "" } else { " " };
+        format!("{seconds:4} {subject:<11} {what:<8} {key}{space}{detail}")
     }
 }
 
@@ -64,12 +75,11 @@ impl View {
     }
 
     pub(crate) fn show(&mut self, row: Row) -> Result<()> {
-        let line = row.line(self.start);
-        self.last = Some(row);
         match &mut self.table {
-            Some(table) => table.push(line),
-            None => self.print(&format!("{line}\n"))?,
+            Some(table) => table.push(row.short_line(self.start)),
+            None => self.print(&format!("{}\n", row.line(self.start)))?,
         }
+        self.last = Some(row);
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
+use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,14 +56,17 @@ impl Table {
 
     /// Everything, to be written over what was drawn before.
     pub(super) fn drawn(&self, screen: &Screen<'_>, elapsed: Duration) -> String {
-        let mut lines = vec![format!("{}  {} s  Ctrl-C ends", self.title, elapsed.as_secs())];
-        lines.extend(numbers(screen.tally).lines().map(str::to_owned));
+        let mut lines = vec![format!("Ctrl-C ends  {} s  {}", elapsed.as_secs(), self.title)];
+        let states = screen.tally.0.iter().map(|line| line.state.as_str());
+        let columns = numbers(screen.tally);
+        let rows = columns.lines().zip(iter::once("state").chain(states));
+        lines.extend(rows.map(|(numbers, state)| format!("{numbers}  {state}")));
         let nodes = screen
             .nodes
             .iter()
-            .map(|(node, pods)| format!("{node:<24} {:>4}  {}", pods.len(), pods.join(" ")));
+            .map(|(node, pods)| format!("{node:<16} {:>4}  {}", pods.len(), pods.join(" ")));
         part(&mut lines, "pods by node (index)", nodes, NODES);
-        let apps = screen.apps.iter().map(|(app, finding)| format!("{app:<24} {finding}"));
+        let apps = screen.apps.iter().map(|(app, finding)| format!("{app:<16} {finding}"));
         part(&mut lines, "apps (controller)", apps, APPS);
         lines.push("last events".to_owned());
         lines.extend(self.events.iter().cloned());
@@ -94,14 +98,14 @@ fn part(
 /// The numbers of each resource.
 pub(super) fn numbers(tally: &Tally) -> String {
     let mut text = format!(
-        "{:<12} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n",
+        "{:<11} {:>7} {:>7} {:>7} {:>7} {:>6} {:>7}\n",
         "", "objects", "added", "updated", "deleted", "lists", "relists"
     );
     for line in &tally.0 {
         // Writing into a string cannot fail.
         let _ = writeln!(
             text,
-            "{:<12} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}",
+            "{:<11} {:>7} {:>7} {:>7} {:>7} {:>6} {:>7}",
             line.resource,
             line.objects,
             line.added,
@@ -130,7 +134,7 @@ mod tests {
         let screen = Screen { tally: &Tally::new(1), nodes, apps };
         let text = table.drawn(&screen, Duration::from_secs(7));
         assert_eq!(text.matches(CLEAR_LINE).count(), 23);
-        assert!(text.contains("title [31m  7 s"), "{text:?}");
+        assert!(text.contains("Ctrl-C ends  7 s  title [31m"), "{text:?}");
         assert!(text.contains("pods by node (index), and 25 more"));
         assert!(text.contains("event 49") && text.contains("event 43") && !text.contains("event 42"));
     }
