@@ -36,16 +36,16 @@ impl<S: Source> Factory<S> {
         Self::from(informers_shared::Factory::new(source))
     }
 
-    /// Settings for a factory; `build()` gives an [`informers_shared::Factory`], and `.into()` makes it this.
+    /// Settings for a factory.
     ///
     /// ```
     /// # use informers::prelude::*;
     /// # fn f(client: Client) {
-    /// let factory: Factory = Factory::builder(client).namespaces(["shop", "bank"]).build().into();
+    /// let factory = Factory::builder(client).namespaces(["shop", "bank"]).build();
     /// # }
     /// ```
-    pub fn builder(source: S) -> FactoryBuilder<S> {
-        informers_shared::Factory::builder(source)
+    pub fn builder(source: S) -> FactoryBuilder<S, Self> {
+        informers_shared::Factory::builder(source).build_as()
     }
 }
 

@@ -9,7 +9,7 @@
 ///
 /// # fn f(client: Client) {
 /// let parity = Parity::client_go_0_37();
-/// let factory: Factory = Factory::builder(client).parity(parity.shared).build().into();
+/// let factory = Factory::builder(client).parity(parity).build();
 /// let queue = WorkQueue::<ObjectKey>::builder().parity(parity.workqueue).build();
 /// # }
 /// ```
@@ -33,5 +33,12 @@ impl Parity {
             workqueue: informers_workqueue::Parity::client_go_0_37(),
             pager: informers_pager::Parity::client_go_0_37(),
         }
+    }
+}
+
+/// The part of informers and factories, so that a factory's builder takes the whole.
+impl From<Parity> for informers_shared::Parity {
+    fn from(parity: Parity) -> Self {
+        parity.shared
     }
 }

@@ -48,7 +48,7 @@ async fn run(args: &Args) -> Result<()> {
     let settings =
         ReflectorSettings::new().watch_error_handler(|error| warning(&format!("{error}; it is tried again")));
     let source = KubeSource::new(cluster.client.clone());
-    let factory = Factory::from(Factory::builder(source).reflector(settings).build());
+    let factory = Factory::builder(source).reflector(settings).build();
     let pods = factory.informer::<Pod>()?;
     let by_node = pods.index(|pod| pod.spec.as_ref()?.node_name.clone());
     let mut events = pods.subscribe();

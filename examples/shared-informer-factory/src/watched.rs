@@ -38,7 +38,7 @@ impl Watched {
         if !namespaces.is_empty() {
             factory = factory.namespaces(namespaces);
         }
-        let factory = Factory::from(factory.build());
+        let factory = factory.build();
         let pods = factory.informer::<Pod>()?;
         let deployments = factory.informer::<Deployment>()?;
         let widgets = factory.informer::<Widget>()?;

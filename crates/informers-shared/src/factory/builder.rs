@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,11 +11,12 @@ use informers_core::{Metrics, NoMetrics, ResourceScope, ResourceType, Scope, Sou
 use super::Factory;
 use crate::{BacklogPolicy, Parity, ReflectorSettings};
 
-/// Settings of a [`Factory`]; see [`Factory::builder`].
+/// Settings of a [`Factory`], or of a type around one; see [`Factory::builder`].
 #[must_use]
-pub struct FactoryBuilder<S> {
+pub struct FactoryBuilder<S, F = Factory<S>> {
     source: S,
     defaults: Defaults,
+    product: PhantomData<fn() -> F>,
 }
 
 /// What holds for every informer that does not say otherwise.
@@ -47,7 +49,15 @@ impl<S: Source> FactoryBuilder<S> {
                 resync: Duration::ZERO,
                 resync_of: HashMap::new(),
             },
+            product: PhantomData,
         }
+    }
+}
+
+impl<S: Source, F: From<Factory<S>>> FactoryBuilder<S, F> {
+    /// Makes [`build`](Self::build) give another type, such as one that adds methods to a factory.
+    pub fn build_as<G: From<Factory<S>>>(self) -> FactoryBuilder<S, G> {
+        FactoryBuilder { source: self.source, defaults: self.defaults, product: PhantomData }
     }
 
     /// How often handlers are shown every object again; zero, the default, is never.
@@ -83,8 +93,8 @@ impl<S: Source> FactoryBuilder<S> {
     }
 
     /// With some of client-go's behaviours in place of the better ones.
-    pub fn parity(mut self, parity: Parity) -> Self {
-        self.defaults.parity = parity;
+    pub fn parity(mut self, parity: impl Into<Parity>) -> Self {
+        self.defaults.parity = parity.into();
         self
     }
 
@@ -102,12 +112,12 @@ impl<S: Source> FactoryBuilder<S> {
 
     /// The factory.
     #[must_use]
-    pub fn build(self) -> Factory<S> {
-        Factory::with_defaults(self.source, self.defaults)
+    pub fn build(self) -> F {
+        Factory::with_defaults(self.source, self.defaults).into()
     }
 }
 
-impl<S> fmt::Debug for FactoryBuilder<S> {
+impl<S, F> fmt::Debug for FactoryBuilder<S, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FactoryBuilder").field("scopes", &self.defaults.scopes).finish_non_exhaustive()
     }
