@@ -9,6 +9,7 @@ mod go_modules;
 mod layers;
 mod leaks;
 mod lint;
+mod loom;
 mod markdown;
 mod process;
 mod results;
@@ -34,6 +35,7 @@ cargo xtask TASK
         --kubeconfig on the cluster of that file instead; --accept-vectors writes the counts of
         replayed vectors, and what the embedded server leaves out, instead of comparing them
   lint  fmt, clippy and docs with warnings as errors, then layers and tidy
+  loom  explores the interleavings of everything that tasks wait for or hand to each other
   layers
         compares the dependencies between our crates, and what each drags in, with the table
   tidy  purity of the machines, first lines, links, guarantees and their tests
@@ -81,6 +83,7 @@ fn dispatch(arguments: &[String]) -> Result<()> {
     match (task, rest.as_slice()) {
         ("test", options) => test_run::run(&workspace, &test_run::Options::parse(options)?),
         ("lint", []) => lint::run(&workspace),
+        ("loom", []) => loom::run(&workspace),
         ("layers", []) => layers::run(&workspace),
         ("tidy", []) => tidy::run(&workspace),
         ("alone", crates) => alone::check(&workspace, crates),

@@ -12,6 +12,7 @@
 //! | what arrives | [`Item`], [`Undecodable`], [`Change`], [`WatchEvent`] |
 //! | where it goes | [`Sink`], [`Stage`], [`Transform`], [`KnownObjects`] |
 //! | what users hear | [`Event`], [`Deletion`], [`Handler`], [`Metrics`] |
+//! | how tasks wait for each other, without a runtime | [`wait`] |
 //!
 //! Nothing here does IO, starts a task or reads a clock, and nothing knows a Kubernetes type: an object may
 //! be of any type, since what the pipeline needs to know of it stands in its [`Entry`].
@@ -31,6 +32,10 @@
 //! # Features
 //! - `json`: [`JsonDecoder`], which turns the JSON of an API server into any serde type.
 #![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod change;
 mod decode;
@@ -52,6 +57,7 @@ mod sink;
 mod transform;
 mod uid;
 mod version;
+pub mod wait;
 
 pub use change::{Change, ChangeKind, WatchEvent};
 pub use decode::{Decode, DecodeError, DecodeErrorKind, Representation};

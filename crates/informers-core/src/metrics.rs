@@ -9,9 +9,9 @@ use crate::ResourceVersion;
 /// `informer` is the name of the informer. Calls are made on the informer's own tasks, so an
 /// implementation must return at once. The first three carry client-go's informer metrics.
 ///
-/// An implementation must not panic: unlike the panic of a handler or hook, this one is not caught. It ends the task
-/// that made the call, and nothing starts that again: its reflector follows the collection no more, its informer
-/// gets no further changes into the store, or its handler hears of no further events.
+/// An implementation should not panic. In a shared informer a panic costs the one measurement, and the first is
+/// logged. Under a reflector that is used alone it is not caught: it ends the reflector's task, which then follows the
+/// collection no more.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};

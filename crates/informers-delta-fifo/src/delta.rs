@@ -40,7 +40,33 @@ pub enum Delta<T> {
     /// Every stored object is to be shown again. Only from a queue with atomic replaces.
     SyncAll,
     /// Nothing changed up to this version. Only from a queue with atomic replaces.
-    Bookmark(ResourceVersion),
+    Bookmark(Box<Bookmark>),
+}
+
+/// Nothing changed in a scope up to a version.
+///
+/// ```
+/// use informers_core::Scope;
+/// use informers_delta_fifo::Bookmark;
+///
+/// let bookmark = Bookmark::new(Scope::namespace("shop"), "7".into());
+/// assert_eq!(bookmark.version, "7".into());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Bookmark {
+    /// Where nothing changed: what the producer lists.
+    pub scope: Scope,
+    /// The version up to which the consumer knows that scope, once he is here.
+    pub version: ResourceVersion,
+}
+
+impl Bookmark {
+    /// A bookmark of this scope at this version.
+    #[must_use]
+    pub fn new(scope: Scope, version: ResourceVersion) -> Self {
+        Self { scope, version }
+    }
 }
 
 /// A deletion: which object, its last state where the queue knows it, and how it became known.
@@ -216,7 +242,7 @@ impl<T> Clone for Delta<T> {
             Self::Undecodable(undecodable) => Self::Undecodable(undecodable.clone()),
             Self::ReplacedAll(all) => Self::ReplacedAll(all.clone()),
             Self::SyncAll => Self::SyncAll,
-            Self::Bookmark(version) => Self::Bookmark(version.clone()),
+            Self::Bookmark(bookmark) => Self::Bookmark(bookmark.clone()),
         }
     }
 }
@@ -253,7 +279,10 @@ impl<T> fmt::Debug for Delta<T> {
             },
             Self::ReplacedAll(all) => all.fmt(f),
             Self::SyncAll => f.write_str("SyncAll"),
-            Self::Bookmark(version) => write!(f, "Bookmark({version})"),
+            Self::Bookmark(bookmark) if bookmark.scope == Scope::all() => {
+                write!(f, "Bookmark({})", bookmark.version)
+            }
+            Self::Bookmark(bookmark) => write!(f, "Bookmark({}@{})", bookmark.scope, bookmark.version),
         }
     }
 }

@@ -5,9 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
-use informers_core::{Entry, KnownObjects, ObjectKey, ResourceVersion, Undecodable};
+use informers_core::{Entry, KnownObjects, ObjectKey, ResourceVersion, Scope, Undecodable};
 
-use crate::delta::{Deleted, Delta, ReplacedAll};
+use crate::delta::{Bookmark, Deleted, Delta, ReplacedAll};
 use crate::in_flight::{InFlight, State};
 use crate::parity::Parity;
 use crate::population::{Population, Ticket};
@@ -33,7 +33,7 @@ const BATCH_SIZE: usize = 1000;
 /// let pod = Entry::new(ObjectKey::new("shop", "cart"), "u".into(), "5".into(), ());
 /// let mut queue = InOrderQueue::atomic();
 /// queue.replace(ReplacedAll::new(Scope::all(), "5".into(), vec![pod]));
-/// queue.bookmark("6".into());
+/// queue.bookmark(Scope::all(), "6".into());
 ///
 /// let popped = queue.pop_batch().unwrap();
 /// assert!(popped.is_in_initial_list && !queue.has_synced());
@@ -148,10 +148,10 @@ impl<T> InOrderQueue<T> {
         self.population.changed();
     }
 
-    /// Nothing changed up to `version`.
-    pub fn bookmark(&mut self, version: ResourceVersion) {
+    /// Nothing changed in `scope` up to `version`.
+    pub fn bookmark(&mut self, scope: Scope, version: ResourceVersion) {
         if self.bookmarks {
-            self.items.push_back(Delta::Bookmark(version));
+            self.items.push_back(Delta::Bookmark(Box::new(Bookmark::new(scope, version))));
         }
     }
 

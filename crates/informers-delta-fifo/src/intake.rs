@@ -8,7 +8,8 @@ use informers_core::{
     DecodeError, DecodeErrorKind, Entry, KnownObjects, ObjectKey, ResourceVersion, SinkError, Transform, Uid,
     Undecodable,
 };
-use parking_lot::Mutex;
+
+use crate::lock::Mutex;
 
 /// One producer's side of a queue: looks up known entries and transforms fresh ones.
 pub(crate) struct Intake<T> {

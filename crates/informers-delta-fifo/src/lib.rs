@@ -53,6 +53,10 @@
 //! Where this differs from client-go, [`Parity`] switches it back.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod consumer;
 mod delta;
 mod delta_fifo;
@@ -60,6 +64,7 @@ mod error;
 mod in_flight;
 mod in_order;
 mod intake;
+mod lock;
 mod machine;
 mod options;
 mod parity;
@@ -67,10 +72,9 @@ mod population;
 mod shared;
 mod sink;
 mod stage;
-mod waiters;
 
 pub use consumer::{Batch, Consumer, Outcome};
-pub use delta::{Deleted, Delta, ReplacedAll};
+pub use delta::{Bookmark, Deleted, Delta, ReplacedAll};
 pub use delta_fifo::DeltaFifo;
 pub use error::Closed;
 pub use in_order::{InOrderQueue, Popped};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use informers_core::{Entry, KnownObjects, ObjectKey, ResourceVersion, Undecodable};
+use informers_core::{Entry, KnownObjects, ObjectKey, ResourceVersion, Scope, Undecodable};
 
 use crate::delta::{Deleted, Delta, ReplacedAll};
 use crate::delta_fifo::DeltaFifo;
@@ -94,9 +94,9 @@ impl<T> Machine<T> {
         either!(self, queue => queue.resync());
     }
 
-    pub(crate) fn bookmark(&mut self, version: ResourceVersion) {
+    pub(crate) fn bookmark(&mut self, scope: Scope, version: ResourceVersion) {
         match self {
-            Self::InOrder(queue) => queue.bookmark(version),
+            Self::InOrder(queue) => queue.bookmark(scope, version),
             Self::DeltaFifo(_) => {}
         }
     }

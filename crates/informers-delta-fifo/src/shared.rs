@@ -4,22 +4,21 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
+use informers_core::wait::Waiters;
 use informers_core::{KnownObjects, Scope, SinkError, Transform};
-use parking_lot::Mutex;
 
 use crate::consumer::Consumer;
 use crate::delta::{Delta, ReplacedAll};
 use crate::delta_fifo::DeltaFifo;
 use crate::error::Closed;
 use crate::in_order::InOrderQueue;
+use crate::lock::{AtomicBool, Mutex, Ordering};
 use crate::machine::Machine;
 use crate::options::QueueOptions;
 use crate::parity::Parity;
 use crate::sink::QueueSink;
-use crate::waiters::Waiters;
 
 /// Puts an [`InOrderQueue`] between tasks: a handle for the producers' side, and the one consumer.
 ///

@@ -28,20 +28,23 @@ pub struct QueueSink<T> {
     shared: Arc<Shared<T>>,
     intake: Intake<T>,
     slot: usize,
+    /// What this producer lists; everything, before its first list.
+    scope: Scope,
 }
 
 impl<T> QueueSink<T> {
     pub(crate) fn new(shared: Arc<Shared<T>>) -> Self {
         let intake = Intake::new(shared.known.clone(), shared.transform.clone());
         let slot = shared.join();
-        Self { shared, intake, slot }
+        Self { shared, intake, slot, scope: Scope::all() }
     }
 
-    fn stage(&self, scope: &Scope, streaming: bool) -> Box<dyn Stage<T> + '_>
+    fn stage(&mut self, scope: &Scope, streaming: bool) -> Box<dyn Stage<T> + '_>
     where
         T: Send + Sync,
     {
         self.intake.settle();
+        self.scope = scope.clone();
         let staged = if streaming && self.shared.streams_by_key { Staged::by_key() } else { Staged::new() };
         Box::new(QueueStage { sink: self, scope: scope.clone(), staged, streaming })
     }
@@ -127,7 +130,8 @@ impl<T: Send + Sync> Sink<T> for QueueSink<T> {
     }
 
     fn bookmark(&mut self, version: &ResourceVersion) -> Result<(), SinkError> {
-        self.shared.produce(|state| state.machine.bookmark(version.clone()))
+        let scope = self.scope.clone();
+        self.shared.produce(|state| state.machine.bookmark(scope, version.clone()))
     }
 
     fn known(&self, key: &ObjectKey, uid: &Uid, version: &ResourceVersion) -> Option<Entry<T>> {

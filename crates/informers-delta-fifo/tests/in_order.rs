@@ -102,7 +102,7 @@ fn replace_makes_deletions_for_objects_only_in_queue() {
         // There are no bookmarks without atomic replaces.
         (
             |queue| {
-                queue.bookmark("123".into());
+                queue.bookmark(Scope::all(), "123".into());
                 queue.replace(list([]));
             },
             &[],
@@ -313,7 +313,7 @@ fn replace_atomic() {
     let mut queue = InOrderQueue::atomic();
     queue.add(obj("foo", 1));
     queue.replace(list([obj("foo", 2), obj("bar", 2)]));
-    queue.bookmark("101".into());
+    queue.bookmark(Scope::all(), "101".into());
     queue.replace(list([]));
     queue.delete(observed("bar", 3));
     assert_eq!(
@@ -328,7 +328,7 @@ fn replace_atomic() {
     );
 
     let mut queue: InOrderQueue<u64> = InOrderQueue::atomic().with_bookmarks(false);
-    queue.bookmark("1".into());
+    queue.bookmark(Scope::all(), "1".into());
     assert!(queue.is_empty());
 }
 
@@ -340,7 +340,7 @@ fn replace_atomic_pop() {
     queue.replace(list([obj("a", 2)]));
     queue.add(obj("c", 3));
     queue.resync();
-    queue.bookmark("4".into());
+    queue.bookmark(Scope::all(), "4".into());
     let batches: Vec<_> =
         std::iter::from_fn(|| queue.pop_batch()).map(|popped| shown(&popped.deltas)).collect();
     assert_eq!(
@@ -367,7 +367,7 @@ fn resync_atomic() {
 #[test]
 fn golden_trace() {
     let mut queue = InOrderQueue::atomic();
-    queue.bookmark("5".into());
+    queue.bookmark(Scope::all(), "5".into());
     assert!(!queue.has_synced());
     queue.replace(list([]));
     for expected in ["Bookmark(5)", "ReplacedAll(all namespaces@100, 0 items)"] {
@@ -384,7 +384,7 @@ fn golden_trace() {
 fn a_bookmark_in_hand_does_not_stand_for_the_first_list() {
     for (parity, early) in [(Parity::default(), false), (Parity::client_go_0_37(), true)] {
         let mut queue = InOrderQueue::atomic().with_parity(parity);
-        queue.bookmark("5".into());
+        queue.bookmark(Scope::all(), "5".into());
         let bookmark = queue.pop_batch().unwrap();
         queue.replace(list([obj("a", 1)]));
         queue.finish(bookmark.ticket);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fixture::{Store, key, list, obj};
-use informers_core::KnownObjects;
+use informers_core::{KnownObjects, Scope};
 use informers_delta_fifo::{Deleted, DeltaFifo, InOrderQueue, Popped, Ticket};
 use proptest::prelude::*;
 
@@ -158,7 +158,7 @@ proptest! {
                     model.push("SyncAll".to_owned(), None);
                 }
                 Op::Bookmark => {
-                    queue.bookmark(version.into());
+                    queue.bookmark(Scope::all(), version.into());
                     model.push(format!("Bookmark({version})"), None);
                 }
                 Op::Take if in_hand.is_none() => {

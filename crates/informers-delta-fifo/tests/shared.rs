@@ -585,3 +585,16 @@ fn an_object_that_a_streaming_list_adds_twice_is_there_once() {
         assert_eq!(versions, [3, 2]);
     }
 }
+
+#[test]
+fn a_bookmark_tells_of_what_its_producer_lists() {
+    let (queue, mut consumer) = atomic();
+    let [mut a, mut b] = [queue.sink(), queue.sink()];
+    a.bookmark(&"1".into()).unwrap();
+    drop(a.begin(&Scope::namespace("a")));
+    drop(b.begin_streaming(&Scope::namespace("b")));
+    a.bookmark(&"2".into()).unwrap();
+    b.bookmark(&"3".into()).unwrap();
+    let told: Vec<_> = (0..3).flat_map(|_| shown(take(&mut consumer).deltas())).collect();
+    assert_eq!(told, ["Bookmark(1)", "Bookmark(namespace a@2)", "Bookmark(namespace b@3)"]);
+}

@@ -326,7 +326,7 @@ fn show(delta: &Delta<Object>) -> Value {
             json!({"type": "ReplacedAll", "rv": all.version.to_string(), "objs": objects})
         }
         Delta::SyncAll => json!({"type": "SyncAll"}),
-        Delta::Bookmark(version) => json!({"type": "Bookmark", "rv": version.to_string()}),
+        Delta::Bookmark(bookmark) => json!({"type": "Bookmark", "rv": bookmark.version.to_string()}),
         other => panic!("{other:?} has no counterpart in client-go"),
     }
 }

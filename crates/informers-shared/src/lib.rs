@@ -63,6 +63,10 @@ mod error;
 mod factory;
 mod filter;
 mod informer;
+#[cfg(all(test, informers_loom))]
+mod interleavings;
+mod lock;
+mod metrics;
 mod parity;
 mod pipeline;
 mod plain;

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::Arc;
 
+use informers_core::wait::Latch;
 use informers_core::{Event, Metrics};
 use informers_delta_fifo::{Closed, Consumer, Delta, SharedQueue};
 use informers_store::PendingIndex;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -31,7 +32,7 @@ pub(crate) struct Pipeline<T> {
     pub(crate) processor: Processor<T>,
     pub(crate) commands: mpsc::UnboundedReceiver<Command<T>>,
     pub(crate) calendar: Arc<SharedCalendar>,
-    pub(crate) synced: watch::Sender<SyncState>,
+    pub(crate) synced: Arc<Latch<SyncState>>,
     pub(crate) metrics: Arc<dyn Metrics>,
     pub(crate) handlers: BTreeMap<HandlerId, Arc<Delivery<T>>>,
     /// For the gauge of its length.
@@ -89,11 +90,11 @@ impl<T: Send + Sync + 'static> Pipeline<T> {
     }
 
     fn is_synced(&self) -> bool {
-        *self.synced.borrow() == SyncState::Synced
+        self.synced.outcome() == Some(SyncState::Synced)
     }
 
     fn waits_for_queue(&self) -> bool {
-        self.first_contents == FirstContents::Queue && !self.is_synced()
+        self.first_contents == FirstContents::Queue && self.synced.outcome().is_none()
     }
 
     fn note_first_contents(&mut self) {
@@ -101,9 +102,8 @@ impl<T: Send + Sync + 'static> Pipeline<T> {
             FirstContents::Lists => self.processor.is_synced(),
             FirstContents::Queue => self.queue.has_synced(),
         };
-        if complete && !self.is_synced() {
+        if complete && self.synced.settle(SyncState::Synced) {
             tracing::debug!(informer = %self.informer, "the store has its first contents");
-            self.synced.send_replace(SyncState::Synced);
             self.handlers.values().for_each(|delivery| delivery.complete_initial());
         }
     }
@@ -178,6 +178,6 @@ impl<T: Send + Sync + 'static> Pipeline<T> {
                 delivery.drain();
             }
         }
-        SyncState::settle(&self.synced, SyncState::Stopped);
+        self.synced.settle(SyncState::Stopped);
     }
 }

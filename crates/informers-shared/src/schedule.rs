@@ -1,14 +1,14 @@
 //! The resync calendar as it is shared by the reflector that keeps it and the pipeline that serves it.
 
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use futures_util::task::AtomicWaker;
+use informers_core::wait::Waiters;
 use informers_reflector::ResyncSchedule;
-use parking_lot::Mutex;
 
 use crate::delivery::HandlerId;
+use crate::lock::Mutex;
 use crate::resync::ResyncCalendar;
 use crate::ticks::Ticks;
 use crate::{Parity, Resync};
@@ -20,7 +20,6 @@ use crate::{Parity, Resync};
 #[derive(Debug)]
 pub(crate) struct SharedCalendar {
     state: Mutex<State>,
-    reflector: AtomicWaker,
     informer: Option<Duration>,
 }
 
@@ -35,7 +34,10 @@ struct State {
     newcomers_sync: bool,
     /// Whether a resync is one delta, which asks for those who wait.
     whole_resyncs: bool,
-    changed: bool,
+    /// How often the turns changed.
+    changes: u64,
+    /// The readers of all scopes, which all keep the time.
+    readers: Waiters,
 }
 
 #[derive(Debug)]
@@ -58,9 +60,10 @@ impl SharedCalendar {
             syncing: Vec::new(),
             newcomers_sync: parity.same_version_updates,
             whole_resyncs,
-            changed: false,
+            changes: 0,
+            readers: Waiters::new(),
         };
-        Arc::new(Self { state: Mutex::new(state), reflector: AtomicWaker::new(), informer })
+        Arc::new(Self { state: Mutex::new(state), informer })
     }
 
     /// The informer starts.
@@ -81,16 +84,17 @@ impl SharedCalendar {
     /// The handler begins to hear events.
     pub(crate) fn begin(&self, handler: HandlerId, period: Option<Duration>, now: Instant) {
         let mut state = self.state.lock();
-        let State { turns, syncing, newcomers_sync, changed, .. } = &mut *state;
+        let State { turns, syncing, newcomers_sync, changes, readers, .. } = &mut *state;
         let Turns::Exact(calendar) = turns else { return };
         if *newcomers_sync {
             syncing.push(handler);
         }
         let Some(period) = period else { return };
         calendar.add(handler, period, now);
-        *changed = true;
+        *changes += 1;
+        let readers = readers.take();
         drop(state);
-        self.reflector.wake();
+        readers.into_iter().for_each(Waker::wake);
     }
 
     pub(crate) fn remove(&self, handler: HandlerId) {
@@ -122,19 +126,43 @@ impl SharedCalendar {
     }
 }
 
-/// The reflector's end of the calendar.
-pub(crate) struct CalendarSchedule(pub(crate) Arc<SharedCalendar>);
+/// A reader's end of the calendar.
+///
+/// The readers of all scopes have one, since any of them may be in the midst of a long list, or rest, when a turn
+/// comes. Whoever asks first makes the resync, which is of the whole store; for the others it is not due then.
+pub(crate) struct CalendarSchedule {
+    calendar: Arc<SharedCalendar>,
+    slot: usize,
+    /// Up to which change this reader knows the turns.
+    seen: u64,
+}
+
+impl CalendarSchedule {
+    pub(crate) fn new(calendar: &Arc<SharedCalendar>) -> Self {
+        let mut state = calendar.state.lock();
+        let (slot, seen) = (state.readers.join(), state.changes);
+        drop(state);
+        Self { calendar: Arc::clone(calendar), slot, seen }
+    }
+}
+
+impl Drop for CalendarSchedule {
+    fn drop(&mut self) {
+        let former = self.calendar.state.lock().readers.leave(self.slot);
+        drop(former);
+    }
+}
 
 impl ResyncSchedule for CalendarSchedule {
     fn next(&mut self, now: Instant) -> Option<Instant> {
-        match &mut self.0.state.lock().turns {
+        match &mut self.calendar.state.lock().turns {
             Turns::Exact(calendar) => calendar.next(),
             Turns::Coerced(ticks) => ticks.next(now),
         }
     }
 
     fn due(&mut self, now: Instant) -> bool {
-        let mut state = self.0.state.lock();
+        let mut state = self.calendar.state.lock();
         let State { turns, waiting, syncing, whole_resyncs, .. } = &mut *state;
         let calendar = match turns {
             Turns::Exact(calendar) => calendar,
@@ -157,15 +185,19 @@ impl ResyncSchedule for CalendarSchedule {
     }
 
     fn poll_changed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.0.reflector.register(cx.waker());
-        match std::mem::take(&mut self.0.state.lock().changed) {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
+        let mut state = self.calendar.state.lock();
+        if state.changes != self.seen {
+            self.seen = state.changes;
+            return Poll::Ready(());
         }
+        let former = state.readers.wait(self.slot, cx.waker());
+        drop(state);
+        drop(former);
+        Poll::Pending
     }
 
     fn restart(&mut self, now: Instant) {
-        if let Turns::Coerced(ticks) = &mut self.0.state.lock().turns {
+        if let Turns::Coerced(ticks) = &mut self.calendar.state.lock().turns {
             ticks.restart(now);
         }
     }
@@ -180,7 +212,7 @@ mod tests {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let calendar = SharedCalendar::new(None, &Parity::default(), true);
-        let mut schedule = CalendarSchedule(Arc::clone(&calendar));
+        let mut schedule = CalendarSchedule::new(&calendar);
         let (often, seldom) = (HandlerId(1), HandlerId(2));
         calendar.begin(often, Some(Duration::from_secs(1)), start);
         calendar.begin(seldom, Some(Duration::from_secs(3)), start);
@@ -188,5 +220,24 @@ mod tests {
         assert_eq!(calendar.take_waiting(), [often, seldom]);
         assert!(schedule.due(at(5)), "served, so the next turn counts");
         assert_eq!(calendar.take_waiting(), [often]);
+    }
+
+    #[test]
+    fn of_several_readers_one_makes_each_resync() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let calendar = SharedCalendar::new(None, &Parity::default(), true);
+        let mut readers = [(); 2].map(|()| CalendarSchedule::new(&calendar));
+        let mut context = Context::from_waker(Waker::noop());
+        calendar.begin(HandlerId(1), Some(Duration::from_secs(10)), start);
+        assert!(
+            readers.iter_mut().all(|reader| reader.poll_changed(&mut context).is_ready()),
+            "both are told"
+        );
+        assert!(readers.iter_mut().all(|reader| reader.poll_changed(&mut context).is_pending()));
+        assert_eq!(readers.each_mut().map(|reader| reader.due(at(10))), [true, false]);
+        calendar.take_waiting();
+        // The first one reads a list and does not ask.
+        assert!(readers[1].due(at(20)));
     }
 }

@@ -5,32 +5,18 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use informers_core::wait::Latch;
 
 use crate::Error;
 
-/// How far a wait for initial contents is.
+/// What came of a wait for initial contents. The first outcome stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SyncState {
-    Pending,
     Synced,
     /// It can never come, since the informer stopped.
     Stopped,
     /// It can never come, since the handler was removed.
     Removed,
-}
-
-impl SyncState {
-    /// Ends a pending wait with `outcome` and wakes who waits; what is settled stays as it is.
-    pub(crate) fn settle(wait: &watch::Sender<Self>, outcome: Self) {
-        wait.send_if_modified(|state| {
-            let pending = *state == Self::Pending;
-            if pending {
-                *state = outcome;
-            }
-            pending
-        });
-    }
 }
 
 /// What is waited for, and what to say if it does not come.
@@ -58,12 +44,12 @@ pub struct SyncWait {
 }
 
 struct Part {
-    state: watch::Receiver<SyncState>,
+    state: Arc<Latch<SyncState>>,
     awaited: Arc<dyn Awaited>,
 }
 
 impl SyncWait {
-    pub(crate) fn one(state: watch::Receiver<SyncState>, awaited: Arc<dyn Awaited>) -> Self {
+    pub(crate) fn one(state: Arc<Latch<SyncState>>, awaited: Arc<dyn Awaited>) -> Self {
         Self { parts: vec![Part { state, awaited }], limit: None, passes_over_removed: false }
     }
 
@@ -81,16 +67,16 @@ impl SyncWait {
     /// Whether it has come already.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.parts.iter().all(|part| match *part.state.borrow() {
-            SyncState::Synced => true,
-            SyncState::Removed => self.passes_over_removed,
-            SyncState::Pending | SyncState::Stopped => false,
+        self.parts.iter().all(|part| match part.state.outcome() {
+            Some(SyncState::Synced) => true,
+            Some(SyncState::Removed) => self.passes_over_removed,
+            Some(SyncState::Stopped) | None => false,
         })
     }
 
     /// The names of those after the first one that lag behind too.
     fn others_behind(&self, first: usize) -> Vec<String> {
-        let behind = self.parts[first + 1..].iter().filter(|part| *part.state.borrow() == SyncState::Pending);
+        let behind = self.parts[first + 1..].iter().filter(|part| part.state.outcome().is_none());
         let mut names: Vec<_> = behind.map(|part| part.awaited.name()).collect();
         names.sort();
         names.dedup();
@@ -102,16 +88,14 @@ impl SyncWait {
         let deadline =
             self.limit.and_then(|limit| Some((tokio::time::Instant::now().checked_add(limit)?, limit)));
         for Part { state, awaited } in &self.parts {
-            if *state.borrow() == SyncState::Pending && awaited.awaits_start() {
+            if state.outcome().is_none() && awaited.awaits_start() {
                 return Err(Error::NotStarted { informer: awaited.name() });
             }
         }
         for (at, Part { state, awaited }) in self.parts.iter().enumerate() {
-            let mut state = state.clone();
-            let settled = state.wait_for(|state| *state != SyncState::Pending);
             let settled = match deadline {
-                None => settled.await,
-                Some((end, limit)) => match tokio::time::timeout_at(end, settled).await {
+                None => state.settled().await,
+                Some((end, limit)) => match tokio::time::timeout_at(end, state.settled()).await {
                     Ok(settled) => settled,
                     Err(_) => {
                         let (doing, source) = awaited.obstacle();
@@ -120,14 +104,11 @@ impl SyncWait {
                     }
                 },
             };
-            // A sender that is gone belongs to an informer that is gone.
-            match settled.map_or(SyncState::Stopped, |state| *state) {
+            match settled {
                 SyncState::Synced => {}
                 SyncState::Removed if self.passes_over_removed => {}
                 SyncState::Removed => return Err(Error::HandlerRemoved { informer: awaited.name() }),
-                SyncState::Pending | SyncState::Stopped => {
-                    return Err(Error::Stopped { informer: awaited.name() });
-                }
+                SyncState::Stopped => return Err(Error::Stopped { informer: awaited.name() }),
             }
         }
         Ok(())

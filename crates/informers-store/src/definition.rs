@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use hashbrown::DefaultHashBuilder;
 use informers_core::Entry;
-use tokio::sync::watch;
+use informers_core::wait::Latch;
 
 use crate::blocks::Snapshot;
 use crate::error::{IndexError, IndexFault};
@@ -24,13 +24,13 @@ pub(crate) struct Definition<T, V> {
     hasher: DefaultHashBuilder,
     /// The number of the index in its store, from the moment it is filled.
     number: OnceLock<usize>,
-    state: watch::Sender<State>,
+    /// How it ended.
+    outcome: Latch<State>,
 }
 
-/// How far an index has come.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// What becomes of an index that was defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    Pending,
     Filled,
     /// Nobody will ever fill it.
     Abandoned,
@@ -56,7 +56,7 @@ impl<T, V> Definition<T, V> {
             function: Box::new(function),
             hasher: DefaultHashBuilder::default(),
             number: OnceLock::new(),
-            state: watch::Sender::new(State::Pending),
+            outcome: Latch::new(),
         }
     }
 
@@ -68,8 +68,8 @@ impl<T, V> Definition<T, V> {
         self.number.get().copied()
     }
 
-    pub(crate) fn state(&self) -> &watch::Sender<State> {
-        &self.state
+    pub(crate) fn outcome(&self) -> &Latch<State> {
+        &self.outcome
     }
 
     /// Leaves the values of an entry in `values`: none if the function fails.
@@ -142,7 +142,7 @@ where
     }
 
     fn announce(&self, state: State) {
-        self.state.send_replace(state);
+        self.outcome.settle(state);
     }
 
     fn index_name(&self) -> Option<&Arc<str>> {

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::PoisonError;
+use std::task::{Context, Poll, Waker};
 
 use hashbrown::HashMap;
+use informers_core::wait::Waiters;
 use informers_core::{Entry, ObjectKey};
-use tokio::sync::Notify;
 
 use crate::error::Error;
+use crate::lock::{Mutex, MutexGuard};
 
 /// A queue of entries by priority, one per key (client-go's `cache.Heap`).
 ///
@@ -30,8 +33,6 @@ use crate::error::Error;
 pub struct Heap<T, P> {
     priority: Box<Priority<T, P>>,
     state: Mutex<State<T, P>>,
-    /// One permit or one woken task per addition; every pop looks before it waits.
-    added: Notify,
 }
 
 type Priority<T, P> = dyn Fn(&Entry<T>) -> P + Send + Sync;
@@ -41,6 +42,8 @@ struct State<T, P> {
     order: BTreeMap<(P, u64), ObjectKey>,
     next: u64,
     closed: bool,
+    /// The pops that found nothing. All are woken by an addition, since one that is woken alone might be dropped.
+    poppers: Waiters,
 }
 
 struct Item<T, P> {
@@ -51,8 +54,14 @@ struct Item<T, P> {
 impl<T, P: Ord + Clone> Heap<T, P> {
     /// An empty heap; `priority` says which entry comes first: the one for which it is least.
     pub fn new(priority: impl Fn(&Entry<T>) -> P + Send + Sync + 'static) -> Self {
-        let state = State { items: HashMap::new(), order: BTreeMap::new(), next: 0, closed: false };
-        Self { priority: Box::new(priority), state: Mutex::new(state), added: Notify::new() }
+        let state = State {
+            items: HashMap::new(),
+            order: BTreeMap::new(),
+            next: 0,
+            closed: false,
+            poppers: Waiters::new(),
+        };
+        Self { priority: Box::new(priority), state: Mutex::new(state) }
     }
 
     /// Adds an entry, or puts it in the place of the one with its key, which is given back.
@@ -61,8 +70,12 @@ impl<T, P: Ord + Clone> Heap<T, P> {
     /// If the heap is closed.
     pub fn add(&self, entry: Entry<T>) -> Result<Option<Entry<T>>, Error> {
         let priority = (self.priority)(&entry);
-        let old = self.state().open()?.put(priority, entry);
-        self.added.notify_one();
+        let (old, poppers) = {
+            let mut state = self.state();
+            let state = state.open()?;
+            (state.put(priority, entry), state.poppers.take())
+        };
+        poppers.into_iter().for_each(Waker::wake);
         Ok(old)
     }
 
@@ -72,14 +85,14 @@ impl<T, P: Ord + Clone> Heap<T, P> {
     /// If the heap is closed.
     pub fn add_all(&self, entries: Vec<Entry<T>>) -> Result<(), Error> {
         let entries: Vec<_> = entries.into_iter().map(|entry| ((self.priority)(&entry), entry)).collect();
-        let count = entries.len();
         let mut old = Vec::new();
-        {
+        let poppers = {
             let mut state = self.state();
             let state = state.open()?;
             old.extend(entries.into_iter().map(|(priority, entry)| state.put(priority, entry)));
-        }
-        (0..count).for_each(|_| self.added.notify_one());
+            state.poppers.take()
+        };
+        poppers.into_iter().for_each(Waker::wake);
         Ok(())
     }
 
@@ -89,15 +102,16 @@ impl<T, P: Ord + Clone> Heap<T, P> {
     /// If the heap is closed.
     pub fn add_if_absent(&self, entry: Entry<T>) -> Result<bool, Error> {
         let priority = (self.priority)(&entry);
-        {
+        let poppers = {
             let mut state = self.state();
             let state = state.open()?;
             if state.items.contains_key(entry.key()) {
                 return Ok(false);
             }
             state.put(priority, entry);
-        }
-        self.added.notify_one();
+            state.poppers.take()
+        };
+        poppers.into_iter().for_each(Waker::wake);
         Ok(true)
     }
 
@@ -125,25 +139,17 @@ impl<T, P: Ord + Clone> Heap<T, P> {
     /// # Cancel safety
     /// Dropping the future takes nothing out.
     pub async fn pop(&self) -> Result<Entry<T>, Error> {
-        loop {
-            let mut added = pin!(self.added.notified());
-            // From here on no addition is missed.
-            added.as_mut().enable();
-            {
-                let mut state = self.state();
-                if let Some(entry) = state.pop() {
-                    return Ok(entry);
-                }
-                state.open()?;
-            }
-            added.await;
-        }
+        Pop { heap: self, slot: None }.await
     }
 
     /// Takes no more entries. Those that are in can be popped; after that every pop fails.
     pub fn close(&self) {
-        self.state().closed = true;
-        self.added.notify_waiters();
+        let poppers = {
+            let mut state = self.state();
+            state.closed = true;
+            state.poppers.take()
+        };
+        poppers.into_iter().for_each(Waker::wake);
     }
 
     /// Whether it was closed.
@@ -216,6 +222,41 @@ impl<T, P: Ord + Clone> State<T, P> {
     fn pop(&mut self) -> Option<Entry<T>> {
         let (_, key) = self.order.pop_first()?;
         self.items.remove(&key).map(|item| item.entry)
+    }
+}
+
+/// A pop that waits.
+struct Pop<'a, T, P: Ord + Clone> {
+    heap: &'a Heap<T, P>,
+    slot: Option<usize>,
+}
+
+impl<T, P: Ord + Clone> Future for Pop<'_, T, P> {
+    type Output = Result<Entry<T>, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let former = {
+            let mut state = self.heap.state();
+            if let Some(entry) = state.pop() {
+                return Poll::Ready(Ok(entry));
+            }
+            if let Err(closed) = state.open() {
+                return Poll::Ready(Err(closed));
+            }
+            let slot = *self.slot.get_or_insert_with(|| state.poppers.join());
+            state.poppers.wait(slot, cx.waker())
+        };
+        drop(former);
+        Poll::Pending
+    }
+}
+
+impl<T, P: Ord + Clone> Drop for Pop<'_, T, P> {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot {
+            let former = self.heap.state().poppers.leave(slot);
+            drop(former);
+        }
     }
 }
 

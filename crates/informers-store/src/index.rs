@@ -130,7 +130,7 @@ where
     /// Whether look-ups use the index, and scan no more.
     #[must_use]
     pub fn is_filled(&self) -> bool {
-        *self.definition.state().borrow() == State::Filled
+        self.definition.outcome().outcome() == Some(State::Filled)
     }
 
     /// Waits until the index is filled. Any number of tasks may wait.
@@ -141,11 +141,9 @@ where
     /// # Cancel safety
     /// Dropping the future loses nothing.
     pub async fn filled(&self) -> Result<(), NeverFilled> {
-        let mut state = self.definition.state().subscribe();
-        // The sender lives in the definition, which this handle holds.
-        match state.wait_for(|state| *state != State::Pending).await.map(|state| *state) {
-            Ok(State::Filled) => Ok(()),
-            _ => Err(NeverFilled),
+        match self.definition.outcome().settled().await {
+            State::Filled => Ok(()),
+            State::Abandoned => Err(NeverFilled),
         }
     }
 }
@@ -223,7 +221,7 @@ impl<T, V> Clone for Index<T, V> {
 
 impl<T, V> fmt::Debug for Index<T, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let filled = *self.definition.state().borrow() == State::Filled;
+        let filled = self.definition.outcome().outcome() == Some(State::Filled);
         f.debug_struct("Index").field("name", &self.definition.name()).field("filled", &filled).finish()
     }
 }

@@ -47,6 +47,10 @@
 //! depends on how many objects share a value. `examples/measure.rs` measures the speed on your machine.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod blocks;
 mod definition;
 mod error;
@@ -55,6 +59,7 @@ mod heap;
 mod index;
 mod indexer;
 mod lister;
+mod lock;
 mod mutation;
 mod named;
 mod parity;

@@ -1,5 +1,4 @@
-//! Explores the interleavings of the queue's lock and its list of waiters. Run with
-//! `RUSTFLAGS="--cfg informers_loom" cargo test -p informers-workqueue --test loom --release`.
+//! Explores the interleavings of the queue's lock and its list of waiters. `cargo xtask loom` runs it.
 #![cfg(informers_loom)]
 #![allow(clippy::unwrap_used)] // helpers of tests may panic too
 

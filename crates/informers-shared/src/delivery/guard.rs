@@ -41,7 +41,7 @@ impl<T: Send + Sync + 'static> HandlerGuard<T> {
     /// That is more than the informer's own [`synced`](crate::SharedInformer::synced), after which the
     /// store is filled but the handler may not have seen it.
     pub fn synced(&self) -> SyncWait {
-        self.hold.wait_for(self.delivery.subscribe_sync())
+        self.hold.wait_for(self.delivery.sync_state())
     }
 
     /// How the handler is doing.

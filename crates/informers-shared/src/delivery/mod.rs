@@ -10,15 +10,14 @@ pub use subscription::Subscription;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use futures_util::task::AtomicWaker;
+use informers_core::wait::Latch;
 use informers_core::{Event, Handler};
-use parking_lot::Mutex;
-use tokio::sync::watch;
 
 use crate::backlog::{Backlog, is_initial};
+use crate::lock::Mutex;
 use crate::{BacklogPolicy, SyncState};
 
 /// Which handler of an informer.
@@ -34,10 +33,8 @@ pub(crate) struct Delivery<T> {
     name: String,
     resync: Option<Duration>,
     state: Mutex<State<T>>,
-    /// The one task that takes events; woken after every change of `state`.
-    consumer: AtomicWaker,
-    synced: watch::Sender<SyncState>,
-    finished: watch::Sender<bool>,
+    synced: Arc<Latch<SyncState>>,
+    finished: Latch<()>,
     /// The task that calls the handler, once it runs.
     task: OnceLock<tokio::task::Id>,
     panics: AtomicU64,
@@ -48,6 +45,8 @@ pub(crate) struct Delivery<T> {
 struct State<T> {
     backlog: Backlog<T>,
     phase: Phase,
+    /// The one task that takes events, while it waits for one.
+    consumer: Option<Waker>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,10 +69,9 @@ impl<T> Delivery<T> {
             id,
             name,
             resync,
-            state: Mutex::new(State { backlog: Backlog::new(policy), phase: Phase::Open }),
-            consumer: AtomicWaker::new(),
-            synced: watch::Sender::new(SyncState::Pending),
-            finished: watch::Sender::new(false),
+            state: Mutex::new(State { backlog: Backlog::new(policy), phase: Phase::Open, consumer: None }),
+            synced: Arc::default(),
+            finished: Latch::new(),
             task: OnceLock::new(),
             panics: AtomicU64::new(0),
             delivered: AtomicUsize::new(0),
@@ -102,49 +100,58 @@ impl<T> Delivery<T> {
             state.backlog.push(event, now);
         }
         let waiting = state.backlog.len();
-        self.update_sync(&state);
+        let (synced, consumer) = (state.backlog.is_synced(), state.consumer.take());
         drop(state);
-        self.consumer.wake();
+        self.note_sync(synced);
+        consumer.into_iter().for_each(Waker::wake);
         waiting
     }
 
     /// Notes that all objects of the initial set have been delivered.
     pub(crate) fn complete_initial(&self) {
-        let mut state = self.state.lock();
-        state.backlog.complete_initial();
-        self.update_sync(&state);
+        let synced = {
+            let mut state = self.state.lock();
+            state.backlog.complete_initial();
+            state.backlog.is_synced()
+        };
+        self.note_sync(synced);
     }
 
-    fn update_sync(&self, state: &State<T>) {
-        if state.backlog.is_synced() {
-            SyncState::settle(&self.synced, SyncState::Synced);
+    /// Not under the lock, since it wakes tasks.
+    fn note_sync(&self, synced: bool) {
+        if synced {
+            self.synced.settle(SyncState::Synced);
         }
     }
 
     /// Takes the next event, or learns that there will be none. One task at a time.
     pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Event<T>>> {
-        self.consumer.register(cx.waker());
         let mut state = self.state.lock();
-        match state.phase {
-            Phase::Removed => return Poll::Ready(None),
-            Phase::Open | Phase::Draining => {}
-        }
-        match state.backlog.pop() {
-            Some(event) => {
-                self.delivered.fetch_add(1, Ordering::Relaxed);
-                Poll::Ready(Some(event))
-            }
-            None if state.phase == Phase::Draining => Poll::Ready(None),
-            None => Poll::Pending,
-        }
+        let (next, former) = match state.phase {
+            Phase::Removed => (Poll::Ready(None), state.consumer.take()),
+            phase @ (Phase::Open | Phase::Draining) => match state.backlog.pop() {
+                Some(event) => {
+                    self.delivered.fetch_add(1, Ordering::Relaxed);
+                    (Poll::Ready(Some(event)), state.consumer.take())
+                }
+                None if phase == Phase::Draining => (Poll::Ready(None), state.consumer.take()),
+                None => (Poll::Pending, state.consumer.replace(cx.waker().clone())),
+            },
+        };
+        drop(state);
+        drop(former);
+        next
     }
 
     /// Notes that the handler has returned from an event.
     pub(crate) fn returned_from(&self, event_was_initial: bool) {
         if event_was_initial {
-            let mut state = self.state.lock();
-            state.backlog.returned_from_initial();
-            self.update_sync(&state);
+            let synced = {
+                let mut state = self.state.lock();
+                state.backlog.returned_from_initial();
+                state.backlog.is_synced()
+            };
+            self.note_sync(synced);
         }
     }
 
@@ -161,11 +168,11 @@ impl<T> Delivery<T> {
     fn cut_off(&self, why: SyncState) {
         let mut state = self.state.lock();
         state.phase = Phase::Removed;
-        let dropped = state.backlog.clear();
+        let (dropped, consumer) = (state.backlog.clear(), state.consumer.take());
         drop(state);
         drop(dropped);
         self.end_sync(why);
-        self.consumer.wake();
+        consumer.into_iter().for_each(Waker::wake);
     }
 
     pub(crate) fn is_removed(&self) -> bool {
@@ -178,13 +185,14 @@ impl<T> Delivery<T> {
         if state.phase == Phase::Open {
             state.phase = Phase::Draining;
         }
+        let consumer = state.consumer.take();
         drop(state);
-        self.consumer.wake();
+        consumer.into_iter().for_each(Waker::wake);
     }
 
     /// Whoever waits for sync learns that it will not come.
     fn end_sync(&self, why: SyncState) {
-        SyncState::settle(&self.synced, why);
+        self.synced.settle(why);
     }
 
     /// Notes that calls will be made by the current task.
@@ -201,17 +209,15 @@ impl<T> Delivery<T> {
     /// Notes that no call is running and none will begin.
     pub(crate) fn finish(&self) {
         self.end_sync(SyncState::Stopped);
-        self.finished.send_replace(true);
+        self.finished.settle(());
     }
 
     pub(crate) async fn finished(&self) {
-        let mut finished = self.finished.subscribe();
-        // The sender lives as long as `self`, so this cannot fail.
-        let _ = finished.wait_for(|finished| *finished).await;
+        self.finished.settled().await;
     }
 
-    pub(crate) fn subscribe_sync(&self) -> watch::Receiver<SyncState> {
-        self.synced.subscribe()
+    pub(crate) fn sync_state(&self) -> Arc<Latch<SyncState>> {
+        Arc::clone(&self.synced)
     }
 
     pub(crate) fn count_panic(&self) {
@@ -223,12 +229,19 @@ impl<T> Delivery<T> {
         HandlerStatus {
             name: self.name.clone(),
             resync: self.resync,
-            synced: *self.synced.borrow() == SyncState::Synced,
+            synced: self.synced.outcome() == Some(SyncState::Synced),
             waiting: state.backlog.len(),
             waiting_for: state.backlog.oldest().map(|since| now.saturating_duration_since(since)),
             delivered: self.delivered.load(Ordering::Relaxed),
             panics: self.panics.load(Ordering::Relaxed),
         }
+    }
+}
+
+/// Nobody takes events any more, and nobody can say so later.
+impl<T> Drop for Delivery<T> {
+    fn drop(&mut self) {
+        self.synced.settle(SyncState::Stopped);
     }
 }
 

@@ -84,11 +84,11 @@ impl<T: Send + Sync + 'static> AnyInformer for Hold<T> {
     }
 
     fn sync_waits(&self) -> Vec<SyncWait> {
-        let mut waits = vec![self.wait_for(self.core().subscribe_sync())];
+        let mut waits = vec![self.wait_for(self.core().sync_state())];
         let deliveries = self.core().deliveries.lock();
         let handlers =
             deliveries.values().filter_map(Weak::upgrade).filter(|delivery| !delivery.is_removed());
-        waits.extend(handlers.map(|delivery| self.wait_for(delivery.subscribe_sync())));
+        waits.extend(handlers.map(|delivery| self.wait_for(delivery.sync_state())));
         waits
     }
 

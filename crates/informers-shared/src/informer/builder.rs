@@ -9,6 +9,7 @@ use informers_core::{ListWatch, Metrics, NoMetrics, Scope, Transform};
 
 use super::core::{Blueprint, Core, Hold};
 use super::{ReflectorSettings, SharedInformer};
+use crate::metrics::Guarded;
 use crate::{BacklogPolicy, Parity, QueueKind};
 
 /// Settings of a [`SharedInformer`]; see [`SharedInformer::builder`].
@@ -87,7 +88,8 @@ impl<T: Send + Sync + 'static> InformerBuilder<T> {
         self
     }
 
-    /// Receives measurements.
+    /// Receives measurements. If one of its methods panics, that measurement is lost and the first panic is logged;
+    /// the informer goes on.
     pub fn metrics(mut self, metrics: Arc<dyn Metrics>) -> Self {
         self.metrics = metrics;
         self
@@ -119,7 +121,7 @@ impl<T: Send + Sync + 'static> InformerBuilder<T> {
             queue,
             parity: self.parity,
             settings: self.settings,
-            metrics: self.metrics,
+            metrics: Arc::new(Guarded::new(self.metrics)),
             transform: self.transform,
         })))
     }

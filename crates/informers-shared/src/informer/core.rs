@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use informers_core::wait::Latch;
 use informers_core::{ListWatch, Metrics, Scope, Transform};
 use informers_delta_fifo::QueueOptions;
 use informers_reflector::{Reflector, StatusWatch};
 use informers_store::{Store, StoreWriter};
 use parking_lot::Mutex;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -43,7 +44,7 @@ impl<T: Send + Sync + 'static> Hold<T> {
         let _ = self.core.commands.send(command);
     }
 
-    pub(crate) fn wait_for(&self, state: watch::Receiver<SyncState>) -> SyncWait {
+    pub(crate) fn wait_for(&self, state: Arc<Latch<SyncState>>) -> SyncWait {
         SyncWait::one(state, Arc::clone(&self.core) as Arc<dyn Awaited>)
     }
 }
@@ -75,10 +76,10 @@ pub(crate) struct Core<T> {
     pub(crate) reflectors: OnceLock<Vec<(Scope, StatusWatch)>>,
     commands: mpsc::UnboundedSender<Command<T>>,
     life: Mutex<Life<T>>,
-    synced: watch::Sender<SyncState>,
+    synced: Arc<Latch<SyncState>>,
     stop_reading: CancellationToken,
     stop_now: CancellationToken,
-    ended: watch::Sender<bool>,
+    ended: Latch<()>,
     next_handler: AtomicU64,
 }
 
@@ -135,10 +136,10 @@ impl<T: Send + Sync + 'static> Core<T> {
             reflectors: OnceLock::new(),
             commands,
             life: Mutex::new(Life::Ready(Box::new(setup))),
-            synced: watch::Sender::new(SyncState::Pending),
+            synced: Arc::default(),
             stop_reading: stop_now.child_token(),
             stop_now,
-            ended: watch::Sender::new(false),
+            ended: Latch::new(),
             next_handler: AtomicU64::new(0),
         })
     }
@@ -161,8 +162,8 @@ impl<T: Send + Sync + 'static> Core<T> {
         }
     }
 
-    pub(crate) fn subscribe_sync(&self) -> watch::Receiver<SyncState> {
-        self.synced.subscribe()
+    pub(crate) fn sync_state(&self) -> Arc<Latch<SyncState>> {
+        Arc::clone(&self.synced)
     }
 
     pub(crate) fn awaits_start(&self) -> bool {
@@ -213,16 +214,14 @@ impl<T: Send + Sync + 'static> Core<T> {
         let mut statuses = Vec::new();
         let mut reflectors = Vec::new();
         let scopes: Vec<_> = collections.iter().map(|(scope, _)| scope.clone()).collect();
-        for (at, (scope, list_watch)) in collections.into_iter().enumerate() {
-            let mut builder = settings
+        for (scope, list_watch) in collections {
+            let reflector = settings
                 .apply(Reflector::builder(list_watch, queue.sink()), &self.parity)
                 .name(&self.name)
                 .scope(scope.clone())
-                .metrics(Arc::clone(&metrics));
-            if at == 0 {
-                builder = builder.resync(CalendarSchedule(Arc::clone(&self.calendar)));
-            }
-            let reflector = builder.build();
+                .metrics(Arc::clone(&metrics))
+                .resync(CalendarSchedule::new(&self.calendar))
+                .build();
             statuses.push((scope, reflector.status()));
             reflectors.push(reflector);
         }
@@ -237,7 +236,7 @@ impl<T: Send + Sync + 'static> Core<T> {
                 .with_parity(self.parity, whole_lists),
             commands,
             calendar: Arc::clone(&self.calendar),
-            synced: self.synced.clone(),
+            synced: Arc::clone(&self.synced),
             metrics,
             handlers: BTreeMap::new(),
             runners: runners.clone(),
@@ -310,14 +309,14 @@ impl<T: Send + Sync + 'static> Core<T> {
 
     fn end(&self) {
         *self.life.lock() = Life::Stopped;
-        SyncState::settle(&self.synced, SyncState::Stopped);
+        self.synced.settle(SyncState::Stopped);
         for delivery in std::mem::take(&mut *self.deliveries.lock()).into_values() {
             if let Some(delivery) = delivery.upgrade() {
                 delivery.drain();
                 delivery.finish();
             }
         }
-        self.ended.send_replace(true);
+        self.ended.settle(());
     }
 
     fn remove_handlers(&self) {
@@ -327,9 +326,7 @@ impl<T: Send + Sync + 'static> Core<T> {
     }
 
     pub(crate) async fn ended(&self) {
-        let mut ended = self.ended.subscribe();
-        // The sender lives as long as `self`, so this cannot fail.
-        let _ = ended.wait_for(|ended| *ended).await;
+        self.ended.settled().await;
     }
 }
 

@@ -6,6 +6,7 @@ mod handlers;
 mod scopes;
 mod settings;
 mod status;
+mod status_line;
 mod warm_up;
 
 pub use builder::InformerBuilder;
@@ -213,7 +214,7 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
     /// Waits until the store has its first contents. Handlers may not have seen them all yet; each has a
     /// [`synced`](HandlerGuard::synced) of its own.
     pub fn synced(&self) -> SyncWait {
-        self.hold.wait_for(self.hold.core().subscribe_sync())
+        self.hold.wait_for(self.hold.core().sync_state())
     }
 
     /// Stops and waits until no task of the informer is left. What waits for handlers is dropped.
@@ -262,9 +263,10 @@ impl<T: Send + Sync + 'static> SharedInformer<T> {
         let reflectors = core.reflectors.get().map(Vec::as_slice).unwrap_or_default();
         InformerStatus {
             name: core.name.to_string(),
+            at: now,
             started,
             stopped,
-            synced: *core.subscribe_sync().borrow() == crate::SyncState::Synced,
+            synced: core.sync_state().outcome() == Some(crate::SyncState::Synced),
             objects: core.store.len(),
             version: core.store.version(),
             undecodable: core.undecodable.len(),

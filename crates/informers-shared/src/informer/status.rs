@@ -1,17 +1,21 @@
 //! How an informer is doing.
 
+use std::time::Instant;
+
 use informers_core::{ErrorKind, ResourceVersion, Scope};
 use informers_reflector::{Phase, ReflectorStatus};
 
 use crate::delivery::HandlerStatus;
 
 /// How an informer is doing, readable at any time; enough for a readiness probe and for the engineer who
-/// wonders why his cache is stale.
+/// wonders why his cache is stale: printed, it is one line that says what it does and what stands in its way.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct InformerStatus {
     /// The informer's name.
     pub name: String,
+    /// When this was read.
+    pub at: Instant,
     /// Whether it was started.
     pub started: bool,
     /// Whether it has stopped.
@@ -20,7 +24,8 @@ pub struct InformerStatus {
     pub synced: bool,
     /// How many objects the store holds.
     pub objects: usize,
-    /// The version up to which the store is known.
+    /// The version up to which the store is known: of several scopes the oldest of theirs, empty until each of them
+    /// was listed, or if they cannot be compared. The reader of each scope has its own.
     pub version: ResourceVersion,
     /// How many objects cannot be decoded.
     pub undecodable: usize,

@@ -2,12 +2,14 @@
 
 #[cfg(test)]
 mod tests;
+mod versions;
 
 use hashbrown::HashMap;
 use informers_core::{Deletion, Entry, Event, ObjectKey, ResourceVersion, Scope};
-use informers_delta_fifo::{Deleted, Delta, ReplacedAll};
+use informers_delta_fifo::{Bookmark, Deleted, Delta, ReplacedAll};
 use informers_store::{StoreWriter, Write};
 
+use self::versions::ScopeVersions;
 use crate::Parity;
 use crate::undecodable::UndecodableObjects;
 
@@ -19,6 +21,7 @@ pub(crate) struct Processor<T> {
     undecodable: UndecodableObjects,
     /// The scopes whose first list has not come yet.
     unlisted: Vec<Scope>,
+    versions: ScopeVersions,
     parity: Parity,
     /// Whether the store is to know its version.
     has_version: bool,
@@ -54,10 +57,12 @@ impl<T: Send + Sync + 'static> Processor<T> {
         undecodable: UndecodableObjects,
         scopes: impl IntoIterator<Item = Scope>,
     ) -> Self {
+        let scopes: Vec<_> = scopes.into_iter().collect();
         Self {
             writer,
             undecodable,
-            unlisted: scopes.into_iter().collect(),
+            unlisted: scopes.clone(),
+            versions: ScopeVersions::new(scopes),
             parity: Parity::default(),
             has_version: true,
         }
@@ -113,8 +118,11 @@ impl<T: Send + Sync + 'static> Processor<T> {
                         .events
                         .extend(shown.into_iter().map(|entry| (Audience::Resyncing, shown_again(entry))));
                 }
-                Delta::Bookmark(version) => {
+                Delta::Bookmark(bookmark) => {
                     self.write(std::mem::take(&mut pending), initial, &mut outcome.events);
+                    let Bookmark { scope, version, .. } = *bookmark;
+                    self.versions.set(&scope, &version);
+                    let version = self.version_after(version);
                     self.writer.set_version(version);
                 }
                 // A kind of delta that this version does not know says nothing that it could apply.
@@ -130,10 +138,18 @@ impl<T: Send + Sync + 'static> Processor<T> {
         if pending.is_empty() {
             return;
         }
-        let writes = pending.iter().map(Pending::write).collect();
+        let writes: Vec<_> = pending.iter().map(Pending::write).collect();
+        for write in &writes {
+            if let Write::Insert(entry) | Write::RemoveAs(entry) = write {
+                self.versions.follow(entry.key(), entry.version());
+            }
+        }
         let before = self.writer.apply(writes);
         if !self.has_version {
             self.writer.set_version(ResourceVersion::default());
+        }
+        if self.has_version && self.versions.are_several() {
+            self.writer.set_version(self.versions.oldest());
         }
         for (pending, old) in pending.into_iter().zip(before) {
             match pending {
@@ -170,7 +186,8 @@ impl<T: Send + Sync + 'static> Processor<T> {
         self.undecodable.replace(&list);
 
         let mut gone = self.missing_from(&list);
-        let version = list.version.clone();
+        self.versions.set(&list.scope, &list.version);
+        let version = self.version_after(list.version.clone());
         let (mut upserts, mut told) = (Vec::new(), Vec::new());
         let items = if self.parity.repeated_list_items { list.items } else { last_of_each_key(list.items) };
         for entry in items {
@@ -194,6 +211,12 @@ impl<T: Send + Sync + 'static> Processor<T> {
             gone.into_iter().map(|last| (Audience::Everyone, Event::Deleted { last, how: list.missing })),
         );
         events.append(&mut told);
+    }
+
+    /// The version of the store once that of one scope was noted. The scope that was heard of last does not speak for
+    /// the others.
+    fn version_after(&self, noted: ResourceVersion) -> ResourceVersion {
+        if self.versions.are_several() { self.versions.oldest() } else { noted }
     }
 
     /// Tells of an object that is now in the store, where `old` was before.

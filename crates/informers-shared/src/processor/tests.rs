@@ -1,7 +1,7 @@
 //! What a batch does to the store, and what is told of it.
 
 use informers_core::{DecodeError, DecodeErrorKind, Deletion, Entry, Event, ObjectKey, Scope, Undecodable};
-use informers_delta_fifo::{Deleted, Delta, ReplacedAll};
+use informers_delta_fifo::{Bookmark, Deleted, Delta, ReplacedAll};
 use informers_store::StoreWriter;
 
 use super::{Audience, Processor};
@@ -55,6 +55,10 @@ impl Bench {
 
 fn replaced(list: ReplacedAll<u64>) -> Delta<u64> {
     Delta::ReplacedAll(Box::new(list))
+}
+
+fn bookmark(scope: &Scope, version: &str) -> Delta<u64> {
+    Delta::Bookmark(Box::new(Bookmark::new(scope.clone(), version.into())))
 }
 
 fn entry(key: &str, uid: &str, version: u64) -> Entry<u64> {
@@ -164,8 +168,29 @@ fn a_resync_shows_everything_that_is_stored_after_what_came_before() {
 #[test]
 fn a_bookmark_moves_the_version_and_is_not_told() {
     let mut bench = Bench::new();
-    assert!(bench.told([Delta::Bookmark("77".into())]).is_empty());
+    assert!(bench.told([bookmark(&Scope::all(), "77")]).is_empty());
     assert_eq!(bench.processor.writer().reader().version(), "77".into());
+}
+
+#[test]
+fn a30_the_version_of_several_scopes_is_the_oldest_of_theirs() {
+    let (a, b) = (Scope::namespace("a"), Scope::namespace("b"));
+    let mut bench = Bench::of_scopes([a.clone(), b.clone()]);
+    let version = |bench: &mut Bench| bench.processor.writer().reader().version().to_string();
+    bench.list(&a, "10", &[entry("a/x", "u", 3)]);
+    assert_eq!(version(&mut bench), "", "nothing is known of b");
+    bench.list(&b, "20", &[entry("b/x", "u", 4)]);
+    assert_eq!(version(&mut bench), "10");
+    bench.told([Delta::Updated(entry("b/x", "u", 25))]);
+    assert_eq!(version(&mut bench), "10", "b says nothing of a");
+    bench.told([bookmark(&a, "30")]);
+    assert_eq!(version(&mut bench), "25");
+    bench.told([Delta::Deleted(Deleted::observed(entry("b/x", "u", 28)))]);
+    assert_eq!(version(&mut bench), "28");
+    bench.told([bookmark(&b, "40")]);
+    assert_eq!(version(&mut bench), "30");
+    bench.list(&a, "50", &[]);
+    assert_eq!(version(&mut bench), "40");
 }
 
 #[test]

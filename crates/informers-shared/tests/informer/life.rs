@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use informers_core::{Deletion, Entry, Event, JsonDecoder, ObjectKey, Resource, Scope, Source, Transform};
 use informers_shared::{BacklogPolicy, Error, InformerBuilder, QueueKind, ReflectorSettings, SharedInformer};
-use informers_testkit::{EventRecorder, RequestMatch, SimulatedServer, Status, settle};
+use informers_testkit::{EventRecorder, Fault, RequestMatch, SimulatedServer, Status, settle};
 use serde_json::json;
 
 use crate::world::{Config, builder, config_maps, delete, informer, put, resource, server_with, stored};
@@ -374,6 +374,43 @@ async fn a30_several_namespaces_make_one_view() {
     keys.sort();
     assert_eq!(keys, ["a/x", "a/y", "b/x"]);
     assert_eq!(log.replay().unwrap().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a30_a_namespace_that_does_not_answer_holds_up_no_resync_and_no_version() {
+    for silent in ["a", "b", "c"] {
+        let server = SimulatedServer::new();
+        let part = |namespace: &str| {
+            let scope = Scope::namespace(namespace);
+            (scope.clone(), server.list_watch(&resource(), &scope).unwrap())
+        };
+        for namespace in ["a", "b", "c"] {
+            let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": namespace, "name": "x"}});
+            server.create(object).unwrap();
+        }
+        let day = Fault::Delay(Duration::from_secs(24 * 3600));
+        server.inject(RequestMatch::any().with_namespace(silent), day, usize::MAX);
+        let informer = InformerBuilder::of_scopes(vec![part("a"), part("b"), part("c")])
+            .resync(Duration::from_secs(10))
+            .build();
+        let resyncs = Arc::new(AtomicUsize::new(0));
+        let counting = Arc::clone(&resyncs);
+        let _guard = informer.on_event(move |event| {
+            counting.fetch_add(usize::from(event.is_resync()), Ordering::SeqCst);
+        });
+        informer.start().unwrap();
+        tokio::time::sleep(Duration::from_secs(35)).await;
+        let status = informer.status();
+        assert!(status.objects == 2 && !status.synced, "{status}");
+        assert_eq!(resyncs.load(Ordering::SeqCst), 3 * 2, "once for each turn, though three keep the time");
+        assert!(status.version.is_empty(), "{status}");
+        let line = status.to_string();
+        assert!(
+            line.contains(&format!("; watching 2 of 3 scopes; namespace {silent}: reading the list")),
+            "{line}"
+        );
+        informer.stop().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

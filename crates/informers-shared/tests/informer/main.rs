@@ -6,6 +6,7 @@ mod ends;
 mod factory;
 mod handlers;
 mod life;
+mod metrics;
 mod parity;
 mod plain;
 mod resync;

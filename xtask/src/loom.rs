@@ -1,0 +1,43 @@
+//! `cargo xtask loom`: explores the interleavings of everything that tasks wait for or hand to each other.
+
+use anyhow::Result;
+
+use crate::process;
+use crate::workspace::Workspace;
+
+/// Where a crate has its models.
+#[derive(Clone, Copy)]
+enum Models {
+    /// In `tests/loom.rs`.
+    Test,
+    /// In a module, since they are of what is not public.
+    Module(&'static str),
+}
+
+const CRATES: &[(&str, Models)] = &[
+    ("informers-core", Models::Test),
+    ("informers-workqueue", Models::Test),
+    ("informers-store", Models::Test),
+    ("informers-delta-fifo", Models::Test),
+    ("informers-shared", Models::Module("interleavings")),
+];
+
+pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+    let flags = match std::env::var("RUSTFLAGS") {
+        Ok(own) => format!("{own} --cfg informers_loom"),
+        Err(_) => "--cfg informers_loom".to_owned(),
+    };
+    // Other flags would have everything built anew each time.
+    let target = workspace.target.join("loom");
+    for (krate, models) in CRATES {
+        let mut command = process::cargo(&workspace.root);
+        command.args(["test", "--package", krate]);
+        match models {
+            Models::Test => command.args(["--test", "loom"]),
+            Models::Module(module) => command.args(["--lib", "--", module]),
+        };
+        process::run(command.env("RUSTFLAGS", &flags).env("CARGO_TARGET_DIR", &target))?;
+    }
+    println!("loom: every model of {} crates holds", CRATES.len());
+    Ok(())
+}
