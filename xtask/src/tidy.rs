@@ -93,6 +93,13 @@ fn crate_fronts(workspace: &Workspace) -> Vec<String> {
         if !member.folder.join("README.md").is_file() {
             findings.push(format!("{}: no README.md", member.name));
         }
+        let front = std::fs::read_to_string(member.folder.join("src/lib.rs")).unwrap_or_default();
+        if !front.contains("include_str!(\"../README.md\")") {
+            findings.push(format!(
+                "{}: src/lib.rs does not make tests of the examples in README.md",
+                member.name
+            ));
+        }
     }
     findings
 }

@@ -116,6 +116,10 @@
 //! comes from one seed ([`ReflectorBuilder::seed`]).
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod backoff;
 mod builder;
 mod driver;

@@ -43,6 +43,10 @@
 //! - `gzip`: the embedded server compresses large lists for clients that accept it.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod conformance;
 mod fault;
 mod faulty;
