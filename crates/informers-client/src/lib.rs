@@ -74,8 +74,10 @@ mod encode;
 mod error;
 mod list_watch;
 mod rate_limit;
+pub mod recorder;
 mod redirect;
 mod service;
+mod timestamp;
 mod transport;
 mod warnings;
 

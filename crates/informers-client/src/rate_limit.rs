@@ -32,12 +32,26 @@ impl RateLimit {
 
 /// A token bucket in the form of the time at which it is full again.
 #[derive(Debug)]
-struct Bucket {
+pub(crate) struct Bucket {
     limit: RateLimit,
     full: Option<Instant>,
 }
 
 impl Bucket {
+    /// Full at first.
+    pub(crate) fn new(interval: Duration, burst: u32) -> Self {
+        Self { limit: RateLimit { interval, burst: burst.max(1) }, full: None }
+    }
+
+    /// Takes a token if there is one.
+    pub(crate) fn try_take(&mut self, now: Instant) -> bool {
+        let is_there = self.take(now).is_zero();
+        if !is_there {
+            self.give_back();
+        }
+        is_there
+    }
+
     /// Takes a token and says how long to wait for it.
     fn take(&mut self, now: Instant) -> Duration {
         let full = self.full.map_or(now, |full| full.max(now));

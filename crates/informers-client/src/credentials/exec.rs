@@ -12,8 +12,8 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::look_up::look_up;
-use super::{ClientCertificate, Identity, bearer, timestamp};
-use crate::{ClientError, ExecPlugin, ExecPolicy, InteractiveMode, Secret};
+use super::{ClientCertificate, Identity, bearer};
+use crate::{ClientError, ExecPlugin, ExecPolicy, InteractiveMode, Secret, timestamp};
 
 /// How long a program that does not talk to the user may take.
 const TIME_LIMIT: Duration = Duration::from_secs(60);

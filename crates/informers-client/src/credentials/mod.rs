@@ -2,7 +2,6 @@
 
 mod exec;
 mod look_up;
-mod timestamp;
 mod token_file;
 
 use std::sync::Arc;

@@ -52,17 +52,24 @@ pub(super) struct Events<T> {
     pub(super) end: Option<Error>,
 }
 
-/// The events of raw frames. An `ERROR` frame is the last that counts.
+/// How many bytes there are to decode in a frame.
+pub(super) fn bytes(frame: &WatchFrame) -> usize {
+    match frame {
+        WatchFrame::Added(raw) | WatchFrame::Modified(raw) | WatchFrame::Deleted(raw) => raw.len(),
+        _ => 0,
+    }
+}
+
+/// The events of frames. An `ERROR` frame is the last that counts.
 pub(super) fn events<T: 'static>(
     decoder: &dyn Decode<T>,
-    frames: Vec<Result<Bytes, informers_wire::Error>>,
+    frames: Vec<Result<WatchFrame, informers_wire::Error>>,
     action: &str,
 ) -> Events<T> {
     let mut events = Vec::with_capacity(frames.len());
     for frame in frames {
-        let parsed = frame.and_then(|raw| WatchFrame::parse(&raw));
         let change = |kind, raw| WatchEvent::Change(Change { kind, item: item(decoder, &raw) });
-        events.push(match parsed {
+        events.push(match frame {
             Ok(WatchFrame::Added(raw)) => change(ChangeKind::Added, raw),
             Ok(WatchFrame::Modified(raw)) => change(ChangeKind::Modified, raw),
             Ok(WatchFrame::Deleted(raw)) => change(ChangeKind::Deleted, raw),

@@ -16,7 +16,7 @@ use crate::chunks::Chunks;
 use crate::{ClientError, ConnectionFailure, Limits};
 
 /// A batch is handed on when it has so many bytes or items.
-const BATCH_BYTES: usize = 64 << 10;
+const BATCH_BYTES: usize = 256 << 10;
 const BATCH_ITEMS: usize = 256;
 
 /// The stream behind [`ListWatch::list`](informers_core::ListWatch::list).

@@ -4,10 +4,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use futures_core::Stream;
 use informers_core::{Decode, Error, Resource, WatchEvent};
-use informers_wire::{StreamEnd, WatchFramer};
+use informers_wire::{StreamEnd, WatchFrame, WatchFramer};
 
 use super::decode::{self, Events};
 use super::list::stopped;
@@ -16,7 +15,7 @@ use crate::chunks::Chunks;
 use crate::{ClientError, ConnectionFailure, Limits};
 
 /// A batch is handed on when it has so many bytes or frames, or when nothing more is there.
-const BATCH_BYTES: usize = 64 << 10;
+const BATCH_BYTES: usize = 256 << 10;
 const BATCH_FRAMES: usize = 256;
 
 /// The stream behind [`ListWatch::watch`](informers_core::ListWatch::watch).
@@ -24,7 +23,7 @@ pub(crate) struct Watch<T> {
     chunks: Chunks,
     /// Taken when the body has ended.
     framer: Option<WatchFramer>,
-    batch: Vec<Result<Bytes, informers_wire::Error>>,
+    batch: Vec<Result<WatchFrame, informers_wire::Error>>,
     batch_bytes: usize,
     pipeline: Pipeline<Events<T>>,
     decoder: Arc<dyn Decode<T>>,
@@ -51,12 +50,8 @@ impl<T: Send + Sync + 'static> Watch<T> {
     fn frame(&mut self) {
         while !self.pipeline.is_full() {
             let Some(framer) = &mut self.framer else { return };
-            let next = match framer.next_frame() {
-                Ok(None) => return,
-                Ok(Some(raw)) => Ok(raw),
-                Err(error) => Err(error),
-            };
-            self.batch_bytes += next.as_ref().map_or(0, Bytes::len);
+            let Some(next) = framer.next_event().transpose() else { return };
+            self.batch_bytes += next.as_ref().map_or(0, decode::bytes);
             self.batch.push(next);
             if self.batch_bytes >= BATCH_BYTES || self.batch.len() >= BATCH_FRAMES {
                 self.flush();

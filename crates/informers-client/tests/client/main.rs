@@ -11,6 +11,7 @@ mod goaway;
 mod list;
 mod pool;
 mod proxy;
+mod recorder;
 mod rotation;
 mod server;
 mod tls;

@@ -1,9 +1,9 @@
-//! Times as they stand in credentials (RFC 3339).
+//! Times as they stand in credentials and objects (RFC 3339).
 
 use std::time::{Duration, SystemTime};
 
 /// Reads `2026-01-31T12:00:00.5+01:00`; none if it is something else or before 1970.
-pub(super) fn parse(text: &str) -> Option<SystemTime> {
+pub(crate) fn parse(text: &str) -> Option<SystemTime> {
     let (date, rest) = text.split_once(['T', 't', ' '])?;
     let zone_at = rest.find(['Z', 'z', '+', '-'])?;
     let (time, zone) = rest.split_at(zone_at);
@@ -45,9 +45,41 @@ pub(super) fn parse(text: &str) -> Option<SystemTime> {
     Some(SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).ok()?))
 }
 
+/// As `2026-01-31T12:00:00Z`, without fractions, as `metav1.Time` is written. Times before 1970 are written as 1970.
+pub(crate) fn format(time: SystemTime) -> String {
+    let seconds = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // As above, with the year beginning in March.
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        // Every day of four centuries, at odd seconds.
+        for day in 0..146_097 {
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(day * 86_400 + day % 86_400);
+            let text = format(time);
+            assert_eq!(parse(&text), Some(time), "{text}");
+        }
+        assert_eq!(format(SystemTime::UNIX_EPOCH - Duration::from_secs(1)), "1970-01-01T00:00:00Z");
+        assert_eq!(
+            format(SystemTime::UNIX_EPOCH + Duration::from_millis(951_825_600_999)),
+            "2000-02-29T12:00:00Z"
+        );
+    }
 
     fn seconds(text: &str) -> Option<u64> {
         Some(parse(text)?.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs())
