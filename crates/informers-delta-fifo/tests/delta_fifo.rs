@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use fixture::{Store, key, list, nameless, obj, shown, undecodable};
 use informers_core::{Entry, Scope};
-use informers_delta_fifo::{Deleted, Delta, DeltaFifo, Parity, ReplacedAll};
+use informers_delta_fifo::{Deleted, Delta, DeltaFifo, ReplacedAll};
 
 fn pop(queue: &mut DeltaFifo<u64>) -> Vec<String> {
     let popped = queue.pop().expect("an object in line");
@@ -311,18 +311,6 @@ fn golden_trace() {
     queue.replace(list([]));
     queue.delete(observed("b", 7));
     assert_eq!(pop(&mut queue), ["Added(b@1)", "Deleted(b@7, Observed)"]);
-}
-
-#[test]
-fn synced_only_when_the_last_initial_object_was_processed() {
-    for (parity, in_process) in [(Parity::default(), false), (Parity::client_go_0_37(), true)] {
-        let mut queue = DeltaFifo::new().with_parity(parity);
-        queue.replace(list([obj("a", 1)]));
-        let popped = queue.pop().unwrap();
-        assert_eq!(queue.has_synced(), in_process);
-        queue.finish(popped.ticket);
-        assert!(queue.has_synced());
-    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use fixture::{Store, list, nameless, obj, shown, undecodable};
 use informers_core::{Entry, Scope};
-use informers_delta_fifo::{Deleted, Delta, InOrderQueue, Parity, ReplacedAll};
+use informers_delta_fifo::{Deleted, Delta, InOrderQueue, ReplacedAll};
 
 fn pop(queue: &mut InOrderQueue<u64>) -> String {
     let popped = queue.pop().expect("something queued");
@@ -378,20 +378,6 @@ fn golden_trace() {
         queue.finish(popped.ticket);
     }
     assert!(queue.has_synced());
-}
-
-#[test]
-fn a_bookmark_in_hand_does_not_stand_for_the_first_list() {
-    for (parity, early) in [(Parity::default(), false), (Parity::client_go_0_37(), true)] {
-        let mut queue = InOrderQueue::atomic().with_parity(parity);
-        queue.bookmark(Scope::all(), "5".into());
-        let bookmark = queue.pop_batch().unwrap();
-        queue.replace(list([obj("a", 1)]));
-        queue.finish(bookmark.ticket);
-        assert_eq!(queue.has_synced(), early);
-        pop_batch(&mut queue);
-        assert!(queue.has_synced());
-    }
 }
 
 #[test]

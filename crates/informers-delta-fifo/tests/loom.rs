@@ -98,6 +98,17 @@ fn room_lets_each_of_two_waiting_producers_go_on() {
 }
 
 #[test]
+fn close_wakes_each_of_two_producers_though_nobody_takes() {
+    model(|(queue, _consumer)| {
+        add(&queue, "a");
+        let producers = [producer(&queue), producer(&queue)];
+        queue.close();
+        producers.map(|producer| producer.join().unwrap());
+        assert_eq!(queue.len(), 1);
+    });
+}
+
+#[test]
 fn close_wakes_the_consumer_and_a_producer() {
     model(|(queue, mut consumer)| {
         add(&queue, "a");

@@ -13,8 +13,8 @@ use std::time::Duration;
 use fixture::{Store, key, nameless, obj, shown, undecodable};
 use informers_core::{Change, Scope, Sink};
 use informers_delta_fifo::{
-    Batch, Closed, Consumer, Deleted, Delta, DeltaFifo, InOrderQueue, Outcome, Parity, QueueOptions,
-    QueueSink, SharedQueue, delta_fifo, in_order_queue,
+    Batch, Closed, Consumer, Deleted, Delta, DeltaFifo, InOrderQueue, Outcome, QueueOptions, QueueSink,
+    SharedQueue, delta_fifo, in_order_queue,
 };
 use tokio::task::JoinHandle;
 
@@ -356,19 +356,6 @@ fn a_closed_queue_drains_and_takes_nothing() {
     assert!(queue.remove_scope(&Scope::all()).unwrap_err().is_closed());
     assert_eq!(shown(take(&mut consumer).deltas()), ["Added(a@1)"]);
     assert!(matches!(poll_once(consumer.pop_batch()), Poll::Ready(Err(Closed))));
-}
-
-#[test]
-fn client_go_takes_changes_after_close() {
-    let machine = InOrderQueue::atomic().with_parity(Parity::client_go_0_37());
-    let (queue, mut consumer) = in_order_queue(machine, QueueOptions::default());
-    queue.close();
-    queue.sink().apply(Change::added(obj("a", 1))).unwrap();
-    assert_eq!(shown(take(&mut consumer).deltas()), ["Added(a@1)"]);
-    assert!(matches!(poll_once(consumer.pop()), Poll::Ready(Err(Closed))));
-    // But not without anybody who would take them.
-    drop(consumer);
-    assert!(queue.sink().apply(Change::added(obj("a", 2))).unwrap_err().is_closed());
 }
 
 #[test]

@@ -246,25 +246,3 @@ fn client_go_transforms_a_streaming_list_twice_and_misses_what_fails() {
         assert!(queue.is_empty());
     }
 }
-
-#[test]
-fn each_way_to_transform_is_switched_back_alone() {
-    let streamed = |parity: Parity| {
-        let (queue, mut consumer) = in_order_queue(InOrderQueue::atomic().with_parity(parity), marking());
-        let mut sink = queue.sink();
-        let mut stage = sink.begin_streaming(&Scope::all());
-        stage.offer(Change::added(obj("a", 3))).unwrap();
-        assert!(stage.offer(Change::added(obj("b", 9))).is_err());
-        stage.commit(&"10".into()).unwrap();
-        let deltas = deltas(&mut consumer);
-        let all = all(&deltas);
-        (*all.items[0], all.undecodable.len())
-    };
-    let mut twice = Parity::default();
-    twice.transform_every_copy = true;
-    let mut dropping = Parity::default();
-    dropping.drop_failed_transforms = true;
-    assert_eq!(streamed(Parity::default()), (103, 1));
-    assert_eq!(streamed(twice), (203, 1));
-    assert_eq!(streamed(dropping), (103, 0));
-}

@@ -202,10 +202,12 @@ mod tests {
 
     #[test]
     fn under_parity_the_full_list_is_complete_whatever_it_says() {
-        let pager = Pager::new().parity(Parity::client_go_0_37());
-        let walk = next(pager.walk(ListParams::first("5".into())), "t");
-        let Recovery::FullList(walk) = walk.failed(&error(ErrorKind::Expired)) else { panic!() };
-        let trailer = ListTrailer::new("9".into()).with_continue("u");
-        assert!(matches!(walk.page_ended(&trailer), Advance::Complete(_)));
+        for one_page in [false, true] {
+            let pager = Pager::new().parity(Parity::default().full_list_is_one_page(one_page));
+            let walk = next(pager.walk(ListParams::first("5".into())), "t");
+            let Recovery::FullList(walk) = walk.failed(&error(ErrorKind::Expired)) else { panic!() };
+            let trailer = ListTrailer::new("9".into()).with_continue("u");
+            assert_eq!(matches!(walk.page_ended(&trailer), Advance::Complete(_)), one_page);
+        }
     }
 }

@@ -225,6 +225,18 @@ fn thread_safe_store_rv() {
 }
 
 #[test]
+fn version_follows_last_object() {
+    let mut theirs = Parity::default();
+    theirs.version_follows_last_object = true;
+    for (parity, version) in [(Parity::default(), "9"), (theirs, "3")] {
+        let mut writer = StoreWriter::with_parity(parity);
+        writer.insert(versioned("9"));
+        writer.apply(vec![Write::RemoveAs(versioned("3"))]);
+        assert_eq!(writer.reader().version(), version.into(), "{parity:?}");
+    }
+}
+
+#[test]
 fn the_version_does_not_go_back_by_default() {
     let mut writer = StoreWriter::new();
     let store = writer.reader();

@@ -276,58 +276,86 @@ fn how_it_became_known_is_passed_on() {
     assert_eq!(bench.told([Delta::Deleted(deleted)]), ["Deleted(x@1, ScopeRemoved)"]);
 }
 
+/// By default, and with this switch alone.
+fn both(switch: fn(&mut Parity)) -> [Bench; 2] {
+    let mut on = Parity::default();
+    switch(&mut on);
+    assert_ne!(on, Parity::default());
+    [Bench::new(), Bench::like(on)]
+}
+
 #[test]
 fn client_go_shows_unchanged_objects_to_those_who_resync() {
-    let mut bench = Bench::like(Parity { same_version_updates: true, ..Parity::default() });
-    bench.list(&Scope::all(), "1", &[entry("x", "u", 1)]);
-    let again = entry("x", "u", 1);
-    assert_eq!(bench.told([Delta::Updated(again.clone())]), ["Syncing: Updated(x@1 -> 1)"]);
-    assert!(
-        bench.processor.writer().get("x").unwrap().ptr_eq(&again),
-        "the new copy takes the old one's place"
-    );
-    assert_eq!(bench.list(&Scope::all(), "2", &[entry("x", "u", 1)]), ["Syncing: Updated(x@1 -> 1)"]);
-    assert_eq!(bench.told([Delta::Updated(entry("x", "u", 3))]), ["Updated(x@1 -> 3)"]);
+    let [ours, theirs] = both(|parity| parity.same_version_updates = true);
+    for (mut bench, shown) in [(ours, vec![]), (theirs, vec!["Syncing: Updated(x@1 -> 1)"])] {
+        let first = entry("x", "u", 1);
+        bench.list(&Scope::all(), "1", std::slice::from_ref(&first));
+        let again = entry("x", "u", 1);
+        assert_eq!(bench.told([Delta::Updated(again.clone())]), shown);
+        assert!(bench.processor.writer().get("x").unwrap().ptr_eq(&again), "what came last is stored");
+        let listed = entry("x", "u", 1);
+        assert_eq!(bench.list(&Scope::all(), "2", std::slice::from_ref(&listed)), shown);
+        let kept = if shown.is_empty() { &again } else { &listed };
+        assert!(
+            bench.processor.writer().get("x").unwrap().ptr_eq(kept),
+            "by default a list leaves the entry"
+        );
+        assert_eq!(bench.told([Delta::Updated(entry("x", "u", 3))]), ["Updated(x@1 -> 3)"]);
+    }
 }
 
 #[test]
 fn client_go_takes_a_recreated_object_for_an_update() {
-    let mut bench = Bench::like(Parity { recreation_is_update: true, ..Parity::default() });
-    bench.list(&Scope::all(), "1", &[entry("x", "old", 1), entry("y", "old", 1)]);
-    assert_eq!(
-        bench.list(&Scope::all(), "9", &[entry("x", "new", 8), entry("y", "old", 1)]),
-        ["Updated(x@1 -> 8)"]
-    );
-    assert_eq!(bench.told([Delta::Added(entry("y", "new", 9))]), ["Updated(y@1 -> 9)"]);
+    let [ours, theirs] = both(|parity| parity.recreation_is_update = true);
+    for (mut bench, listed, added) in [
+        (ours, vec!["Deleted(x@1, Inferred)", "Added(x@8)"], vec!["Deleted(y@1, Inferred)", "Added(y@9)"]),
+        (theirs, vec!["Updated(x@1 -> 8)"], vec!["Updated(y@1 -> 9)"]),
+    ] {
+        bench.list(&Scope::all(), "1", &[entry("x", "old", 1), entry("y", "old", 1)]);
+        let relisted = bench.list(&Scope::all(), "9", &[entry("x", "new", 8), entry("y", "old", 1)]);
+        assert_eq!(relisted, listed);
+        assert_eq!(bench.told([Delta::Added(entry("y", "new", 9))]), added);
+    }
 }
 
 #[test]
 fn client_go_tells_of_the_deletion_of_unknown_objects() {
-    let mut bench = Bench::like(Parity { deletions_of_unknown: true, ..Parity::default() });
-    let told = bench.told([Delta::Deleted(Deleted::observed(entry("x", "u", 4)))]);
-    assert_eq!(told, ["Deleted(x@4, Observed)"]);
-    assert_eq!(bench.processor.writer().reader().version(), "4".into());
-    let unseen = Deleted::tombstone(ObjectKey::cluster("y"), None);
-    assert!(bench.told([Delta::Deleted(unseen)]).is_empty(), "there is nothing to show");
+    let [ours, theirs] = both(|parity| parity.deletions_of_unknown = true);
+    for (mut bench, told) in [(ours, vec![]), (theirs, vec!["Deleted(x@4, Observed)"])] {
+        assert_eq!(bench.told([Delta::Deleted(Deleted::observed(entry("x", "u", 4)))]), told);
+        assert_eq!(bench.processor.writer().reader().version(), "4".into());
+        let unseen = Deleted::tombstone(ObjectKey::cluster("y"), None);
+        assert!(bench.told([Delta::Deleted(unseen)]).is_empty(), "there is nothing to show");
+    }
 }
 
 #[test]
 fn client_go_tells_of_each_copy_in_a_list() {
-    let mut bench = Bench::like(Parity { repeated_list_items: true, ..Parity::default() });
-    let told = bench.list(&Scope::all(), "3", &[entry("x", "u", 1), entry("x", "u", 3)]);
-    assert_eq!(told, ["Added(x@1, initial)", "Added(x@3, initial)"]);
-    assert_eq!(bench.stored(), ["x@3"]);
-    let told = bench.list(&Scope::all(), "6", &[entry("x", "u", 4), entry("x", "u", 5)]);
-    assert_eq!(told, ["Updated(x@3 -> 4)", "Updated(x@3 -> 5)"]);
-    assert_eq!(bench.stored(), ["x@5"]);
+    let [ours, theirs] = both(|parity| parity.repeated_list_items = true);
+    for (mut bench, first, second) in [
+        (ours, vec!["Added(x@3, initial)"], vec!["Updated(x@3 -> 5)"]),
+        (
+            theirs,
+            vec!["Added(x@1, initial)", "Added(x@3, initial)"],
+            vec!["Updated(x@3 -> 4)", "Updated(x@3 -> 5)"],
+        ),
+    ] {
+        assert_eq!(bench.list(&Scope::all(), "3", &[entry("x", "u", 1), entry("x", "u", 3)]), first);
+        assert_eq!(bench.stored(), ["x@3"]);
+        assert_eq!(bench.list(&Scope::all(), "6", &[entry("x", "u", 4), entry("x", "u", 5)]), second);
+        assert_eq!(bench.stored(), ["x@5"]);
+    }
 }
 
 #[test]
 fn client_go_knows_the_stores_version_only_where_lists_stay_whole() {
     let parity = Parity { version_only_of_atomic_lists: true, ..Parity::default() };
-    for (parity, whole_lists, known) in
-        [(parity, true, "1"), (parity, false, ""), (Parity::default(), false, "1")]
-    {
+    for (parity, whole_lists, known) in [
+        (parity, true, "1"),
+        (parity, false, ""),
+        (Parity::default(), true, "1"),
+        (Parity::default(), false, "1"),
+    ] {
         let mut bench = Bench::new();
         bench.processor = bench.processor.with_parity(parity, whole_lists);
         bench.told([Delta::Added(entry("x", "u", 1))]);

@@ -106,6 +106,13 @@ async fn client_go_coerces_resync_periods() {
     let late = coerced(secs(20));
     late.start().unwrap();
     assert_eq!(late.handler().resync(secs(5)).on_event(|_| {}).resync(), Some(secs(20)));
+
+    // By default everybody has the period that he asks for.
+    let exact = builder(&server_with(["a"])).resync(secs(20)).build();
+    for asked in [secs(25), Duration::from_millis(3), secs(5)] {
+        assert_eq!(exact.handler().resync(asked).on_event(|_| {}).resync(), Some(asked));
+    }
+    assert_eq!(exact.on_event(|_| {}).resync(), Some(secs(20)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -136,22 +143,23 @@ async fn client_go_keeps_every_event_for_a_slow_handler() {
 
 #[tokio::test(start_paused = true)]
 async fn client_gos_handlers_never_sync_after_a_panic_and_rest_a_second() {
-    let informer =
-        builder(&server_with(["a", "b"])).parity(only(|parity| parity.panic_blocks_sync = true)).build();
-    let (start, times) = (Instant::now(), Arc::new(Mutex::new(Vec::new())));
-    let recording = Arc::clone(&times);
-    let guard = informer.on_event(move |_| {
-        let mut times = recording.lock().unwrap();
-        times.push(start.elapsed());
-        let first = times.len() == 1;
-        drop(times);
-        assert!(!first, "the first object is too much");
-    });
-    informer.start().unwrap();
-    let outcome = guard.synced().within(secs(60)).await;
-    assert!(matches!(outcome, Err(Error::NotSynced { .. })), "{outcome:?}");
-    assert_eq!(*times.lock().unwrap(), [Duration::ZERO, secs(1)]);
-    assert_eq!((guard.status().panics, guard.status().delivered), (1, 2));
+    for (parity, rest) in [(Parity::default(), 0), (only(|parity| parity.panic_blocks_sync = true), 1)] {
+        let informer = builder(&server_with(["a", "b"])).parity(parity).build();
+        let (start, times) = (Instant::now(), Arc::new(Mutex::new(Vec::new())));
+        let recording = Arc::clone(&times);
+        let guard = informer.on_event(move |_| {
+            let mut times = recording.lock().unwrap();
+            times.push(start.elapsed());
+            let first = times.len() == 1;
+            drop(times);
+            assert!(!first, "the first object is too much");
+        });
+        informer.start().unwrap();
+        let outcome = guard.synced().within(secs(60)).await;
+        assert_eq!(matches!(outcome, Err(Error::NotSynced { .. })), rest == 1, "{outcome:?}");
+        assert_eq!(*times.lock().unwrap(), [Duration::ZERO, secs(rest)]);
+        assert_eq!((guard.status().panics, guard.status().delivered), (1, 2));
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -170,6 +178,17 @@ async fn client_gos_factories_have_one_informer_per_type() {
     assert_eq!(factory.informers().len(), 1);
     assert_eq!(second.on_event(|_| {}).resync(), Some(secs(30)));
     factory.shutdown().await;
+
+    // By default each of these would be an informer of its own, and another period of the same one an error.
+    let factory = Factory::builder(server_with(["a"])).resync(secs(30)).build();
+    let first = factory.informer_for(&resource()).unwrap();
+    let elsewhere = InformerOptions::new().scope(Scope::namespace("elsewhere")).resync(secs(5));
+    let second = factory.informer_for_with(&resource(), elsewhere).unwrap();
+    assert_eq!(factory.informers().len(), 2);
+    assert_eq!(second.on_event(|_| {}).resync(), Some(secs(5)));
+    let error = factory.informer_for_with(&resource(), InformerOptions::new().resync(secs(5))).unwrap_err();
+    assert!(matches!(error, Error::SetTwice { .. }), "{error}");
+    drop(first);
 }
 
 #[tokio::test(start_paused = true)]

@@ -157,14 +157,17 @@ fn a_taken_key_that_waits_is_given_back_by_the_shutdown() {
 #[test]
 fn parity_drains_only_what_is_in_flight() {
     let t0 = Instant::now();
-    let mut machine = Machine::new(Fifo::default(), Parity::default().drain_in_flight_only(true));
-    machine.add("taken", t0).unwrap();
-    machine.add("queued", t0).unwrap();
-    let take = machine.get(t0).unwrap();
-    machine.shut_down_with_drain(t0);
-    assert_eq!(machine.phase(), Phase::Draining);
-    machine.finish(take.id, t0);
-    assert_eq!((machine.phase(), machine.len()), (Phase::Drained, 1));
+    for (in_flight_only, phase) in [(true, Phase::Drained), (false, Phase::Draining)] {
+        let parity = Parity::default().drain_in_flight_only(in_flight_only);
+        let mut machine = Machine::new(Fifo::default(), parity);
+        machine.add("taken", t0).unwrap();
+        machine.add("queued", t0).unwrap();
+        let take = machine.get(t0).unwrap();
+        machine.shut_down_with_drain(t0);
+        assert_eq!(machine.phase(), Phase::Draining);
+        machine.finish(take.id, t0);
+        assert_eq!((machine.phase(), machine.len()), (phase, 1));
+    }
 }
 
 #[test]
