@@ -97,6 +97,27 @@ impl WatchFrame {
     }
 }
 
+/// Reads a frame of the form in which API servers write them, `{"type":"…","object":{…}}`, of which is known where
+/// the first container inside it ends: then no byte of the object need be looked at again. None if it is anything
+/// else.
+pub(crate) fn of_usual_form(raw: &Bytes, inner_end: usize) -> Option<WatchFrame> {
+    let change: fn(Bytes) -> WatchFrame;
+    let rest = raw.strip_prefix(br#"{"type":""#)?;
+    let rest = if let Some(rest) = rest.strip_prefix(b"ADDED") {
+        change = WatchFrame::Added;
+        rest
+    } else if let Some(rest) = rest.strip_prefix(b"MODIFIED") {
+        change = WatchFrame::Modified;
+        rest
+    } else {
+        change = WatchFrame::Deleted;
+        rest.strip_prefix(b"DELETED")?
+    };
+    let rest = rest.strip_prefix(br#"","object":"#)?;
+    let begin = raw.len() - rest.len();
+    (rest.first() == Some(&b'{') && raw.get(inner_end..)? == b"}").then(|| change(raw.slice(begin..inner_end)))
+}
+
 /// The fields of a frame, found but not read.
 #[derive(Debug, Default)]
 struct FrameEnvelope<'a> {

@@ -109,6 +109,11 @@ impl<P> ValueReader<P> {
         self.size
     }
 
+    /// Where the first container inside the value read last ended, counted from the start of the value.
+    pub(crate) fn inner_end(&self) -> Option<usize> {
+        self.scanner.inner_end().and_then(|end| usize::try_from(end).ok())
+    }
+
     #[cfg(test)]
     pub(crate) fn scanned(&self) -> u64 {
         self.scanner.scanned()

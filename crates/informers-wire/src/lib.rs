@@ -9,7 +9,7 @@
 //! |---|---|
 //! | a compressed body | [`ContentDecoder`]: identity, or gzip with any number of members |
 //! | the body of a list | [`ListSplitter`]: raw items, then a [`ListTrailer`] |
-//! | the body of a watch | [`WatchFramer`]: raw frames, each read by [`WatchFrame::parse`] |
+//! | the body of a watch | [`WatchFramer`]: events with their raw objects |
 //! | the body of an error | [`Status::from_body`], and its predicates |
 //! | an object that does not decode | [`peek_identity`]: who it is |
 //! | `Retry-After`, `Warning` headers | [`retry_after`], [`RetryAfter`], [`Warning`] |
@@ -34,8 +34,8 @@
 //!     while let Some(content) = decoder.next_chunk()? {
 //!         framer.push(content);
 //!         loop {
-//!             match framer.next_frame() {
-//!                 Ok(Some(frame)) => seen.push(WatchFrame::parse(&frame)?),
+//!             match framer.next_event() {
+//!                 Ok(Some(event)) => seen.push(event),
 //!                 Ok(None) => break,
 //!                 Err(error) if !error.is_fatal() => eprintln!("passed over: {error}"),
 //!                 Err(error) => return Err(error),

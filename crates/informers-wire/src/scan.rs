@@ -27,6 +27,10 @@ pub(crate) struct ValueScanner {
     depth: u64,
     in_string: bool,
     escaped: bool,
+    /// How much of the value was in earlier pieces.
+    before: u64,
+    /// Where the first container inside the container ended, counted from the start of the value.
+    inner_end: Option<u64>,
     scanned: u64,
 }
 
@@ -37,11 +41,20 @@ impl ValueScanner {
     /// The first byte of a value must not be white space.
     pub(crate) fn scan(&mut self, piece: &[u8]) -> Option<usize> {
         let end = self.find_end(piece);
-        self.scanned += end.unwrap_or(piece.len()) as u64;
+        let length = end.unwrap_or(piece.len()) as u64;
+        self.scanned += length;
+        self.before += length;
         if end.is_some() {
-            *self = Self { scanned: self.scanned, ..Self::default() };
+            // What was found in a value can be asked for until the next one begins.
+            *self = Self { scanned: self.scanned, inner_end: self.inner_end, ..Self::default() };
         }
         end
+    }
+
+    /// Where the first object or array inside the value ended, counted from the start of the value; for the value
+    /// being read, or the one read last. None if it holds neither, or is itself neither.
+    pub(crate) fn inner_end(&self) -> Option<u64> {
+        self.inner_end
     }
 
     /// How many bytes were looked at since the scanner was made: the measure of "linear time".
@@ -53,6 +66,7 @@ impl ValueScanner {
     fn find_end(&mut self, piece: &[u8]) -> Option<usize> {
         let mut at = 0;
         if let Shape::Unknown = self.shape {
+            self.inner_end = None;
             self.shape = match piece.first()? {
                 b'{' | b'[' => {
                     self.depth = 1;
@@ -76,8 +90,10 @@ impl ValueScanner {
     fn container_end(&mut self, piece: &[u8], mut at: usize) -> Option<usize> {
         while let Some(block) = piece.get(at..).and_then(|rest| rest.first_chunk::<BLOCK>()) {
             let (open, close) = self.brackets(block);
-            if u64::from(close.count_ones()) < self.depth {
-                // Even if all closing brackets came first, the value would not end here.
+            // The depth at which something is to be noted.
+            let floor = u64::from(self.inner_end.is_none());
+            if u64::from(close.count_ones()) + floor < self.depth {
+                // Even if all closing brackets came first, nothing would end here.
                 self.depth = self.depth + u64::from(open.count_ones()) - u64::from(close.count_ones());
             } else {
                 let mut left = open | close;
@@ -86,9 +102,9 @@ impl ValueScanner {
                     if open & bit != 0 {
                         self.depth += 1;
                     } else {
-                        self.depth -= 1;
-                        if self.depth == 0 {
-                            return Some(at + bit.trailing_zeros() as usize + 1);
+                        let end = at + bit.trailing_zeros() as usize + 1;
+                        if self.close(end) {
+                            return Some(end);
                         }
                     }
                     left ^= bit;
@@ -108,16 +124,21 @@ impl ValueScanner {
                 b'\\' => self.escaped = !escaped,
                 _ if self.in_string => {}
                 b'{' | b'[' => self.depth += 1,
-                b'}' | b']' => {
-                    self.depth -= 1;
-                    if self.depth == 0 {
-                        return Some(index + 1);
-                    }
-                }
+                b'}' | b']' if self.close(index + 1) => return Some(index + 1),
                 _ => {}
             }
         }
         None
+    }
+
+    /// A container ends before `end` of the piece. Was it the value itself?
+    #[inline]
+    fn close(&mut self, end: usize) -> bool {
+        self.depth -= 1;
+        if self.depth == 1 && self.inner_end.is_none() {
+            self.inner_end = Some(self.before + end as u64);
+        }
+        self.depth == 0
     }
 
     fn string_end(&mut self, piece: &[u8], mut at: usize) -> Option<usize> {
@@ -240,6 +261,26 @@ mod tests {
         assert_eq!(scanner.scan(b"l"), None);
         assert_eq!(scanner.scan(b",{"), Some(0));
         assert_eq!(scanner.scanned(), 4);
+    }
+
+    #[test]
+    fn the_end_of_the_first_container_inside_is_noted() {
+        let long = "x".repeat(200);
+        for (text, inner) in [
+            (r#"{"a":{"b":[{}]},"c":{}}"#.to_owned(), Some(15)),
+            (format!(r#"{{"a":"{{}}{long}","b":["{long}",[]]}}"#), Some(421)),
+            (format!(r#"["{long}"]"#), None),
+            (r#""{[]}""#.to_owned(), None),
+        ] {
+            for size in [1, 7, 64, 65, text.len()] {
+                let mut scanner = ValueScanner::default();
+                // One that went before leaves nothing behind.
+                scanner.scan(b"{\"a\":{}}");
+                let ends: Vec<_> =
+                    text.as_bytes().chunks(size).filter_map(|piece| scanner.scan(piece)).collect();
+                assert_eq!((ends.len(), scanner.inner_end()), (1, inner), "{text} by {size}");
+            }
+        }
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 
-use crate::frame::peek_frame;
+use crate::frame::{of_usual_form, peek_frame};
 use crate::input::{Input, Keep, RawValue, ValueReader};
 use crate::object::excerpt;
-use crate::{DEFAULT_MAX_SIZE, Error, FrameProblem, Identity, MalformedFrame, TooLarge};
+use crate::{DEFAULT_MAX_SIZE, Error, FrameProblem, Identity, MalformedFrame, TooLarge, WatchFrame};
 
 /// Cuts the body of a watch into its JSON objects, one frame each.
 ///
@@ -154,6 +154,30 @@ impl WatchFramer {
                 }
             }
         }
+    }
+
+    /// The next event: [`WatchFramer::next_frame`] and [`WatchFrame::parse`] in one, for less than both, since the
+    /// object of a frame as API servers write them is found while the frame is cut. None when more of the body is
+    /// needed.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use informers_wire::{WatchFrame, WatchFramer};
+    ///
+    /// let mut framer = WatchFramer::new();
+    /// framer.push(Bytes::from_static(b"{\"type\":\"ADDED\",\"object\":{\"a\":[]}}\n"));
+    /// let Some(WatchFrame::Added(object)) = framer.next_event()? else { panic!() };
+    /// assert_eq!(object, r#"{"a":[]}"#);
+    /// assert_eq!(framer.next_event()?, None);
+    /// # Ok::<(), informers_wire::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] and [`Error::MalformedFrame`]; go on as before after either.
+    pub fn next_event(&mut self) -> Result<Option<WatchFrame>, Error> {
+        let Some(raw) = self.next_frame()? else { return Ok(None) };
+        let quick = self.reader.inner_end().and_then(|end| of_usual_form(&raw, end));
+        quick.map_or_else(|| WatchFrame::parse(&raw), Ok).map(Some)
     }
 
     /// Tells whether the body ended behind a whole frame. Take the frames that are left first.

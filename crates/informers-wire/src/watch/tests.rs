@@ -187,6 +187,18 @@ proptest! {
     }
 
     #[test]
+    fn any_event_is_the_same_in_one_go(
+        objects in prop::collection::vec(any_json(), 0..8),
+        sizes in prop::collection::vec(1_usize..90, 1..6),
+    ) {
+        let frame = |object| format!("{{\"type\":\"MODIFIED\",\"object\":{{\"inner\":{object}}}}}\n");
+        let body: String = objects.iter().map(frame).collect();
+        let quick = events_of(pieces(body.as_bytes(), &sizes), WatchFramer::next_event);
+        prop_assert_eq!(quick.len(), objects.len());
+        prop_assert_eq!(quick, events_of(pieces(body.as_bytes(), &sizes), in_two));
+    }
+
+    #[test]
     fn any_bytes_are_survived(
         body in prop::collection::vec(prop::sample::select(b"{}[]\"\\,:type1 \n\xEF\xBB\xBF".to_vec()), 0..200),
         sizes in prop::collection::vec(1_usize..90, 1..6),
@@ -200,5 +212,77 @@ proptest! {
         prop_assert_eq!(whole, cut);
         prop_assert_eq!(format!("{whole_errors:?}"), format!("{cut_errors:?}"));
         prop_assert_eq!(whole_end, cut_end);
+        let quick = events_of(pieces(&body, &sizes), WatchFramer::next_event);
+        prop_assert_eq!(quick, events_of(pieces(&body, &sizes), in_two));
     }
+}
+
+/// What a body gives, read in one go or in two.
+fn events_of<'a>(
+    pieces: impl Iterator<Item = &'a [u8]>,
+    mut next: impl FnMut(&mut WatchFramer) -> Result<Option<WatchFrame>, Error>,
+) -> Vec<Result<WatchFrame, String>> {
+    let mut framer = WatchFramer::new();
+    let mut found = Vec::new();
+    for piece in pieces {
+        framer.push(Bytes::copy_from_slice(piece));
+        loop {
+            match next(&mut framer) {
+                Ok(Some(event)) => found.push(Ok(event)),
+                Ok(None) => break,
+                Err(error) => found.push(Err(format!("{error:?}"))),
+            }
+        }
+    }
+    found
+}
+
+fn in_two(framer: &mut WatchFramer) -> Result<Option<WatchFrame>, Error> {
+    framer.next_frame()?.map(|raw| WatchFrame::parse(&raw)).transpose()
+}
+
+#[test]
+fn an_event_is_the_same_in_one_go() {
+    let long = "x".repeat(300);
+    for frame in [
+        r#"{"type":"ADDED","object":{"a":{}}}"#,
+        r#"{"type":"MODIFIED","object":{}}"#,
+        r#"{"type":"DELETED","object":{"a":[1,"}"]}}"#,
+        // Not as API servers write them: spaces, fields behind, fields twice, another order, no object.
+        r#"{"type":"ADDED","object":{"a":1},"extra":{"b":2}}"#,
+        r#"{"type":"ADDED","object":{"a":1},"object":{"b":2}}"#,
+        r#"{"type":"ADDED","object":{"a":1},"type":"DELETED"}"#,
+        r#"{"type":"ADDED","object":{"a":1} }"#,
+        r#"{"type":"ADDED","object": {"a":1}}"#,
+        r#"{"type":"ADDED", "object":{"a":1}}"#,
+        r#"{"object":{"a":1},"type":"ADDED"}"#,
+        r#"{"extra":{},"type":"ADDED","object":{"a":1}}"#,
+        r#"{"type":"ADDED","object":[{}]}"#,
+        r#"{"type":"ADDED","object":null}"#,
+        r#"{"type":"ADDEDX","object":{}}"#,
+        r#"{"type":"","object":{}}"#,
+        r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"7"}}}"#,
+        r#"{"type":"ERROR","object":{"kind":"Status","code":410}}"#,
+        r#"{"kind":"Status","code":410,"details":{}}"#,
+        r#"{"type":"ADDED","object":{},!}"#,
+        &format!(r#"{{"type":"MODIFIED","object":{{"a":"{long}","b":{{}}}}}}"#),
+    ] {
+        let body = format!("{frame}\n{{\"type\":\"ADDED\",\"object\":{{}}}}\n");
+        for size in [1, 5, 64, body.len()] {
+            let quick = events_of(body.as_bytes().chunks(size), WatchFramer::next_event);
+            let slow = events_of(body.as_bytes().chunks(size), in_two);
+            assert_eq!(quick.len(), 2, "{frame}");
+            assert_eq!(quick, slow, "{frame} by {size}");
+        }
+    }
+}
+
+#[test]
+fn the_object_of_an_event_is_a_slice_of_its_chunk() {
+    let body = Bytes::from_static(b"{\"type\":\"DELETED\",\"object\":{\"a\":{}}}\n");
+    let mut framer = WatchFramer::new();
+    framer.push(body.clone());
+    let Some(WatchFrame::Deleted(object)) = framer.next_event().unwrap() else { panic!("not deleted") };
+    assert_eq!(object, r#"{"a":{}}"#);
+    assert!(body.as_ptr_range().contains(&object.as_ptr()));
 }
