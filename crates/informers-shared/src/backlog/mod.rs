@@ -1,5 +1,6 @@
 //! The events that wait for one handler.
 
+mod bounded;
 mod coalesced;
 #[cfg(test)]
 mod tests;
@@ -7,6 +8,7 @@ mod tests;
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use bounded::{Blocking, Dropping};
 use coalesced::Coalesced;
 use informers_core::Event;
 
@@ -25,6 +27,23 @@ pub enum BacklogPolicy {
     Coalesced,
     /// Every event waits, in order, without bound, as in client-go.
     InOrder,
+    /// Up to `limit` events wait in order. While there are so many, the hand-off to this handler stops, and what happens
+    /// meanwhile is merged behind them as in [`Coalesced`](Self::Coalesced), until all of it was taken. So a
+    /// handler that keeps pace hears every event, and memory is bounded by the limit and the number of objects.
+    Blocking {
+        /// How many events wait in order; 0 counts as 1.
+        limit: usize,
+    },
+    /// Up to `limit` events wait, in order; later ones are dropped and counted
+    /// ([`HandlerStatus::dropped`](crate::HandlerStatus::dropped)).
+    ///
+    /// For handlers that only want to know that something happened: after a drop an update's `old` may be a state that
+    /// the handler was not told, an object may be deleted that it never saw, and one that is gone may seem to
+    /// be there. Dropped initial objects do not hold up its [`synced`](crate::HandlerGuard::synced).
+    Dropping {
+        /// How many events wait; 0 counts as 1.
+        limit: usize,
+    },
 }
 
 /// The waiting events of one handler, and how far it is with its initial ones.
@@ -41,6 +60,8 @@ pub(crate) struct Backlog<T> {
 enum Events<T> {
     Coalesced(Coalesced<T>),
     InOrder(VecDeque<(Instant, Event<T>)>),
+    Blocking(Blocking<T>),
+    Dropping(Dropping<T>),
 }
 
 impl<T> Backlog<T> {
@@ -48,6 +69,8 @@ impl<T> Backlog<T> {
         let events = match policy {
             BacklogPolicy::Coalesced => Events::Coalesced(Coalesced::new()),
             BacklogPolicy::InOrder => Events::InOrder(VecDeque::new()),
+            BacklogPolicy::Blocking { limit } => Events::Blocking(Blocking::new(limit)),
+            BacklogPolicy::Dropping { limit } => Events::Dropping(Dropping::new(limit)),
         };
         Self { events, initial_pending: 0, initial_complete: false }
     }
@@ -58,6 +81,8 @@ impl<T> Backlog<T> {
         match &mut self.events {
             Events::InOrder(events) => events.push_back((now, event)),
             Events::Coalesced(events) => self.initial_pending -= events.push(event, now),
+            Events::Blocking(events) => self.initial_pending -= events.push(event, now),
+            Events::Dropping(events) => self.initial_pending -= events.push(event, now),
         }
     }
 
@@ -66,6 +91,8 @@ impl<T> Backlog<T> {
         let event = match &mut self.events {
             Events::Coalesced(events) => events.pop(),
             Events::InOrder(events) => events.pop_front().map(|(_, event)| event),
+            Events::Blocking(events) => events.pop(),
+            Events::Dropping(events) => events.pop(),
         };
         if self.len() == 0 && self.capacity() > KEPT {
             drop(self.empty());
@@ -92,6 +119,8 @@ impl<T> Backlog<T> {
         match &self.events {
             Events::Coalesced(events) => events.len(),
             Events::InOrder(events) => events.len(),
+            Events::Blocking(events) => events.len(),
+            Events::Dropping(events) => events.len(),
         }
     }
 
@@ -100,6 +129,16 @@ impl<T> Backlog<T> {
         match &self.events {
             Events::Coalesced(events) => events.oldest(),
             Events::InOrder(events) => events.front().map(|(pushed, _)| *pushed),
+            Events::Blocking(events) => events.oldest(),
+            Events::Dropping(events) => events.oldest(),
+        }
+    }
+
+    /// How many events were dropped since there was no room.
+    pub(crate) fn dropped(&self) -> u64 {
+        match &self.events {
+            Events::Coalesced(_) | Events::InOrder(_) | Events::Blocking(_) => 0,
+            Events::Dropping(events) => events.dropped(),
         }
     }
 
@@ -113,6 +152,8 @@ impl<T> Backlog<T> {
         let empty = match &self.events {
             Events::Coalesced(_) => Events::Coalesced(Coalesced::new()),
             Events::InOrder(_) => Events::InOrder(VecDeque::new()),
+            Events::Blocking(events) => Events::Blocking(events.emptied()),
+            Events::Dropping(events) => Events::Dropping(events.emptied()),
         };
         std::mem::replace(&mut self.events, empty)
     }
@@ -122,6 +163,8 @@ impl<T> Backlog<T> {
         match &self.events {
             Events::Coalesced(events) => events.capacity(),
             Events::InOrder(events) => events.capacity(),
+            Events::Blocking(events) => events.capacity(),
+            Events::Dropping(events) => events.capacity(),
         }
     }
 }

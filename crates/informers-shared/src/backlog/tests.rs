@@ -1,4 +1,4 @@
-//! Both backlogs against the history they were given.
+//! Each backlog against the history they were given.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -63,8 +63,69 @@ fn coalescing_merges_what_an_object_went_through() {
 }
 
 #[test]
+fn blocking_keeps_order_up_to_its_limit_and_merges_what_comes_meanwhile() {
+    let policy = BacklogPolicy::Blocking { limit: 2 };
+    let mut backlog = Backlog::new(policy);
+    let start = Instant::now();
+    for event in [
+        added("a", 1, false),
+        updated("a", 1, 2),
+        // Full from here on.
+        updated("a", 2, 3),
+        added("b", 4, false),
+        updated("a", 3, 5),
+        deleted("b", 6),
+        added("c", 7, false),
+    ] {
+        backlog.push(event, start);
+    }
+    assert_eq!(backlog.len(), 4);
+    assert_eq!(format!("{:?}", backlog.pop().unwrap()), "Added(a@1)");
+    // There is room again, but c is still behind.
+    backlog.push(updated("c", 7, 8), start + Duration::from_secs(1));
+    assert_eq!(backlog.oldest(), Some(start));
+    let rest: Vec<_> = std::iter::from_fn(|| backlog.pop()).map(|event| format!("{event:?}")).collect();
+    assert_eq!(rest, ["Updated(a@1 -> 2)", "Updated(a@2 -> 5)", "Added(c@8)"]);
+    // It has caught up, so order counts again.
+    backlog.push(updated("c", 8, 9), start);
+    backlog.push(updated("c", 9, 10), start);
+    assert_eq!((backlog.len(), backlog.dropped()), (2, 0));
+}
+
+#[test]
+fn dropping_keeps_what_came_first_and_counts_the_rest() {
+    let mut backlog = Backlog::new(BacklogPolicy::Dropping { limit: 2 });
+    for event in [added("a", 1, true), added("b", 1, true), added("c", 1, true), updated("a", 1, 2)] {
+        backlog.push(event, Instant::now());
+    }
+    backlog.complete_initial();
+    assert_eq!((backlog.len(), backlog.dropped()), (2, 2));
+    for key in ["a", "b"] {
+        assert!(!backlog.is_synced());
+        assert_eq!(backlog.pop().unwrap().key().name(), key);
+        backlog.returned_from_initial();
+    }
+    assert!(backlog.is_synced(), "nobody waits for what was dropped");
+    backlog.push(updated("a", 2, 3), Instant::now());
+    drop(backlog.clear());
+    assert_eq!((backlog.len(), backlog.dropped()), (0, 2), "the count stays");
+    assert_eq!(
+        drained(BacklogPolicy::Dropping { limit: 0 }, [added("a", 1, false), added("b", 1, false)]).len(),
+        1
+    );
+}
+
+/// One of each kind, with room for what the tests push.
+const POLICIES: [BacklogPolicy; 4] = [
+    BacklogPolicy::Coalesced,
+    BacklogPolicy::InOrder,
+    BacklogPolicy::Blocking { limit: 20_000 },
+    BacklogPolicy::Dropping { limit: 20_000 },
+];
+
+#[test]
 fn sync_waits_until_the_handler_has_returned() {
-    for policy in [BacklogPolicy::Coalesced, BacklogPolicy::InOrder] {
+    for policy in POLICIES {
         let mut backlog = Backlog::new(policy);
         backlog.push(added("a", 1, true), Instant::now());
         backlog.complete_initial();
@@ -103,7 +164,7 @@ fn objects_that_come_and_go_unseen_leave_nothing_behind() {
 #[test]
 fn the_age_is_that_of_the_event_that_waits_longest() {
     let start = Instant::now();
-    for policy in [BacklogPolicy::Coalesced, BacklogPolicy::InOrder] {
+    for policy in POLICIES {
         let mut backlog = Backlog::new(policy);
         assert_eq!(backlog.oldest(), None);
         backlog.push(updated("a", 1, 2), start);
@@ -117,13 +178,16 @@ fn the_age_is_that_of_the_event_that_waits_longest() {
 
 proptest! {
     /// Whatever the history and however slow the handler: replaying what it hears gives the present, each
-    /// `old` is what it was told last, and never more than two events wait for one object.
+    /// `old` is what it was told last, and never more than two events wait merged for one object.
     #[test]
     fn a_slow_handler_ends_with_the_present(
         steps in prop::collection::vec((0..4u8, 0..4usize, prop::bool::ANY), 0..200),
-        coalesced in prop::bool::ANY,
+        policy in prop::sample::select(vec![
+            BacklogPolicy::Coalesced,
+            BacklogPolicy::InOrder,
+            BacklogPolicy::Blocking { limit: 3 },
+        ]),
     ) {
-        let policy = if coalesced { BacklogPolicy::Coalesced } else { BacklogPolicy::InOrder };
         let mut backlog = Backlog::new(policy);
         let mut present: BTreeMap<String, u64> = BTreeMap::new();
         let mut told: BTreeMap<String, u64> = BTreeMap::new();
@@ -153,8 +217,10 @@ proptest! {
                 }
             };
             backlog.push(event, Instant::now());
-            if coalesced {
-                prop_assert!(backlog.len() <= 8);
+            match policy {
+                BacklogPolicy::Coalesced => prop_assert!(backlog.len() <= 8),
+                BacklogPolicy::Blocking { limit } => prop_assert!(backlog.len() <= limit + 8),
+                _ => {}
             }
             if take && let Some(event) = backlog.pop() {
                 hear(event);
@@ -169,7 +235,7 @@ proptest! {
 
 #[test]
 fn an_initial_addition_that_comes_twice_is_waited_for_once() {
-    for policy in [BacklogPolicy::Coalesced, BacklogPolicy::InOrder] {
+    for policy in POLICIES {
         let mut backlog = Backlog::new(policy);
         backlog.push(added("a", 1, true), Instant::now());
         backlog.push(added("a", 2, true), Instant::now());
@@ -184,7 +250,7 @@ fn an_initial_addition_that_comes_twice_is_waited_for_once() {
 
 #[test]
 fn a_backlog_that_ran_empty_gives_back_what_a_burst_took() {
-    for policy in [BacklogPolicy::Coalesced, BacklogPolicy::InOrder] {
+    for policy in POLICIES {
         let mut backlog = Backlog::new(policy);
         for round in 0..2 {
             for at in 0..10_000 {

@@ -96,14 +96,19 @@ impl<T> Delivery<T> {
         if state.phase != Phase::Open {
             return 0;
         }
+        let dropped_before = state.backlog.dropped();
         for event in events {
             state.backlog.push(event, now);
         }
+        let first_drop = dropped_before == 0 && state.backlog.dropped() > 0;
         let waiting = state.backlog.len();
         let (synced, consumer) = (state.backlog.is_synced(), state.consumer.take());
         drop(state);
         self.note_sync(synced);
         consumer.into_iter().for_each(Waker::wake);
+        if first_drop {
+            tracing::warn!(handler = %self.name, "the backlog of a handler is full; events are dropped, as was chosen");
+        }
         waiting
     }
 
@@ -234,6 +239,7 @@ impl<T> Delivery<T> {
             waiting_for: state.backlog.oldest().map(|since| now.saturating_duration_since(since)),
             delivered: self.delivered.load(Ordering::Relaxed),
             panics: self.panics.load(Ordering::Relaxed),
+            dropped: state.backlog.dropped(),
         }
     }
 }
@@ -263,6 +269,9 @@ pub struct HandlerStatus {
     pub delivered: usize,
     /// How many of its calls panicked.
     pub panics: u64,
+    /// How many events were dropped since its backlog was full; only with
+    /// [`BacklogPolicy::Dropping`](crate::BacklogPolicy::Dropping).
+    pub dropped: u64,
 }
 
 /// Whether the event counts towards the handler's initial set; to be asked before it is handed over.

@@ -110,9 +110,13 @@ fn write_handler(f: &mut fmt::Formatter<'_>, handler: &HandlerStatus) -> fmt::Re
         write!(f, "; {waiting} events wait for handler {name}, the oldest for {}", Span(waiting_for))?;
     }
     match handler.panics {
+        0 => {}
+        1 => write!(f, "; handler {} panicked once", handler.name)?,
+        panics => write!(f, "; handler {} panicked {panics} times", handler.name)?,
+    }
+    match handler.dropped {
         0 => Ok(()),
-        1 => write!(f, "; handler {} panicked once", handler.name),
-        panics => write!(f, "; handler {} panicked {panics} times", handler.name),
+        dropped => write!(f, "; {dropped} events of handler {} were dropped", handler.name),
     }
 }
 
@@ -222,11 +226,12 @@ mod tests {
             waiting_for: Some(Duration::from_secs(90_000)),
             delivered: 3,
             panics: 2,
+            dropped: 5,
         });
         assert_eq!(
             status.to_string(),
             "pods: not started, 120 objects at version 4711; 12 events wait for handler src/main.rs:7:3, the oldest \
-             for 1d1h; handler src/main.rs:7:3 panicked 2 times"
+             for 1d1h; handler src/main.rs:7:3 panicked 2 times; 5 events of handler src/main.rs:7:3 were dropped"
         );
     }
 }

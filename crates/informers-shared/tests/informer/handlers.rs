@@ -121,6 +121,42 @@ async fn an_in_order_backlog_keeps_every_event() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a18_a_full_backlog_delays_nobody_whatever_becomes_of_what_does_not_fit() {
+    let server = server_with(["a"]);
+    let informer = informer(&server);
+    let mut blocking = informer.handler().backlog(BacklogPolicy::Blocking { limit: 3 }).subscribe();
+    let mut dropping = informer.handler().backlog(BacklogPolicy::Dropping { limit: 3 }).subscribe();
+    let log = EventRecorder::new();
+    let _prompt = informer.handler().backlog(BacklogPolicy::InOrder).add(log.clone());
+    informer.start().unwrap();
+    informer.synced().await.unwrap();
+    for value in 1..=9 {
+        put(&server, "a", &value.to_string());
+        settle().await;
+    }
+    assert_eq!(stored(&informer), ["a=9"]);
+    assert_eq!(names(&log).len(), 10, "the prompt one hears everything");
+    assert_eq!((blocking.status().waiting, blocking.status().dropped), (4, 0));
+    assert_eq!((dropping.status().waiting, dropping.status().dropped), (3, 7));
+    let told = |event: Event<Config>| event.entry().data["value"].clone();
+    let mut heard = Vec::new();
+    for _ in 0..4 {
+        heard.push(told(blocking.next().await.unwrap()));
+    }
+    assert_eq!(heard, ["0", "1", "2", "9"]);
+    let mut heard = Vec::new();
+    for _ in 0..3 {
+        heard.push(told(dropping.next().await.unwrap()));
+    }
+    assert_eq!(heard, ["0", "1", "2"]);
+    // There is room again.
+    put(&server, "a", "10");
+    assert_eq!(told(dropping.next().await.unwrap()), "10");
+    assert_eq!(told(blocking.next().await.unwrap()), "10");
+    assert!(informer.status().to_string().contains("; 7 events of handler "), "{}", informer.status());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a19_a_panic_costs_one_event_and_still_counts_for_sync() {
     let server = server_with(["a", "b", "c"]);
     let informer = informer(&server);
