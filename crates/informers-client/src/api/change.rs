@@ -58,6 +58,16 @@ impl<T: Send + Sync + 'static> Api<T> {
     /// # Errors
     /// As [`update_with`](Self::update_with); also if the object is being deleted, when the server takes no new
     /// one ([`is_invalid`](ClientError::is_invalid)).
+    ///
+    /// ```no_run
+    /// # async fn example(widgets: informers_client::Api<()>) -> Result<(), informers_client::ClientError> {
+    /// // Before anything is made outside of the cluster for the object, so that it is surely cleaned up:
+    /// widgets.add_finalizer("w", "example.com/bucket").await?;
+    /// // When the object is being deleted, and what was made is gone:
+    /// widgets.remove_finalizer("w", "example.com/bucket").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn add_finalizer(&self, name: &str, finalizer: &str) -> Result<Entry<T>, ClientError> {
         self.change(name, "", |object| {
             if let Some(list) = metadata_list(object, "finalizers")

@@ -134,6 +134,24 @@ impl<T: Send + Sync + 'static> Api<T> {
     /// # Errors
     /// If the patch does not fit or owners of fields conflict ([`is_conflict`](ClientError::is_conflict)), the
     /// server refuses the result, or the request fails.
+    ///
+    /// ```no_run
+    /// # async fn example(widgets: informers_client::Api<()>) -> Result<(), informers_client::ClientError> {
+    /// use informers_client::Patch;
+    /// use serde_json::json;
+    ///
+    /// let wanted = json!({
+    ///     "apiVersion": "example.com/v1", "kind": "Widget", "metadata": { "name": "w" }, "spec": { "size": 3 },
+    /// });
+    /// let patch = Patch::apply("shop-controller", &wanted)?;
+    /// match widgets.patch("w", &patch).await {
+    ///     // Somebody else owns one of the fields: this controller has the last word.
+    ///     Err(error) if error.is_conflict() => widgets.patch("w", &patch.forced()).await?,
+    ///     applied => applied?,
+    /// };
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn patch(&self, name: &str, patch: &Patch) -> Result<Entry<T>, ClientError> {
         self.patch_subresource(name, "", patch).await
     }
@@ -169,7 +187,19 @@ impl<T: Send + Sync + 'static> Api<T> {
     /// Deletes an object, or begins to: with finalizers or a grace period it is gone later.
     ///
     /// # Errors
-    /// If there is no such object, a precondition does not hold, or the request fails.
+    /// If there is no such object, a precondition does not hold ([`is_conflict`](ClientError::is_conflict)), or the
+    /// request fails.
+    ///
+    /// ```no_run
+    /// # async fn example(widgets: informers_client::Api<()>) -> Result<(), informers_client::ClientError> {
+    /// use informers_client::DeleteOptions;
+    ///
+    /// let seen = widgets.get("w").await?;
+    /// // Not one that was made anew under the same name meanwhile.
+    /// widgets.delete("w", &DeleteOptions::new().with_uid(seen.uid().to_string())).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn delete(&self, name: &str, options: &DeleteOptions) -> Result<(), ClientError> {
         let mut query = Query::default();
         query.put("dryRun", if self.dry_run { "All" } else { "" });

@@ -52,14 +52,15 @@ impl DeleteOptions {
         self
     }
 
-    /// Only this incarnation of the object.
+    /// Only this incarnation of the object: if another has its name by now, the request is refused
+    /// ([`is_conflict`](crate::ClientError::is_conflict)).
     #[must_use]
     pub fn with_uid(mut self, uid: impl Into<String>) -> Self {
         self.uid = Some(uid.into());
         self
     }
 
-    /// Only in this version.
+    /// Only in this version: if it was changed since, the request is refused.
     #[must_use]
     pub fn with_resource_version(mut self, version: impl Into<String>) -> Self {
         self.version = Some(version.into());

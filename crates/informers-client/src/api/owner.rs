@@ -96,6 +96,26 @@ impl OwnerReference {
         Ok(())
     }
 
+    /// Takes the reference to this owner out of an object, and says whether there was one. The owner is known by its
+    /// uid.
+    ///
+    /// ```
+    /// use informers_client::OwnerReference;
+    /// use serde_json::json;
+    ///
+    /// let owner = OwnerReference::new("example.com/v1", "Widget", "w", "u-w");
+    /// let mut part = json!({ "metadata": { "ownerReferences": [owner] } });
+    /// assert!(owner.remove_from(&mut part));
+    /// assert!(!owner.remove_from(&mut part), "the object has no owner any more");
+    /// ```
+    pub fn remove_from(&self, object: &mut Value) -> bool {
+        let list = object.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut);
+        let Some(list) = list else { return false };
+        let before = list.len();
+        list.retain(|known| known["uid"] != self.uid.as_str());
+        list.len() < before
+    }
+
     /// The owner that manages an object.
     #[must_use]
     pub fn controller_of(object: &Value) -> Option<Self> {
@@ -142,5 +162,12 @@ mod tests {
         assert_eq!(object, before);
         OwnerReference::new("v1", "Widget", "x", "u-x").set_on(&mut object).unwrap();
         assert_eq!(OwnerReference::controller_of(&object).unwrap().name, "w");
+        assert!(owner.remove_from(&mut object));
+        assert_eq!(OwnerReference::controller_of(&object), None);
+        let names = object["metadata"]["ownerReferences"].as_array().unwrap();
+        assert_eq!(names.iter().map(|known| &known["name"]).collect::<Vec<_>>(), ["n", "x"]);
+        for mut odd in [json!(null), json!({}), json!({ "metadata": { "ownerReferences": null } })] {
+            assert!(!owner.remove_from(&mut odd));
+        }
     }
 }

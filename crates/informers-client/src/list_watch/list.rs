@@ -2,51 +2,35 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_core::Stream;
 use informers_core::{Decode, Error, Item, ListPart, ListTrailer, Resource, ResourceType};
 use informers_wire::{ListSplitter, TooLarge};
 
+use super::batches::{Batches, Cut, Part};
 use super::decode;
-use super::pipeline::Pipeline;
 use crate::answer::status_error;
 use crate::chunks::Chunks;
 use crate::{ClientError, ConnectionFailure, Limits};
 
-/// A batch is handed on when it has so many bytes or items.
-const BATCH_BYTES: usize = 256 << 10;
-const BATCH_ITEMS: usize = 256;
-
 /// The stream behind [`ListWatch::list`](informers_core::ListWatch::list).
-pub(crate) struct List<T> {
-    chunks: Chunks,
-    /// Taken when the body has ended.
-    splitter: Option<ListSplitter>,
-    batch: Vec<Result<Bytes, TooLarge>>,
-    batch_bytes: usize,
-    pipeline: Pipeline<Vec<Item<T>>>,
-    decoder: Arc<dyn Decode<T>>,
-    resource_type: ResourceType,
-    action: String,
-    /// What comes after the last batch.
-    end: Option<Result<ListTrailer, ClientError>>,
+pub(crate) struct List<T: Send + Sync + 'static> {
+    batches: Batches<Items<T>>,
+    action: Arc<str>,
 }
 
 impl<T: Send + Sync + 'static> List<T> {
     pub(super) fn new(chunks: Chunks, resource: &Resource<T>, limits: &Limits, action: String) -> Self {
-        Self {
-            chunks,
-            splitter: Some(ListSplitter::new().with_max_item_size(limits.object_size)),
-            batch: Vec::new(),
-            batch_bytes: 0,
-            pipeline: Pipeline::new(limits.decoders),
+        let action: Arc<str> = action.into();
+        let items = Items {
+            splitter: ListSplitter::new().with_max_item_size(limits.object_size),
             decoder: Arc::clone(resource.decoder()),
             resource_type: resource.resource_type().clone(),
-            action,
-            end: None,
-        }
+            action: Arc::clone(&action),
+        };
+        Self { batches: Batches::new(chunks, items, limits.decoders), action }
     }
 
     /// The next part, with the client's own error.
@@ -54,95 +38,13 @@ impl<T: Send + Sync + 'static> List<T> {
         std::future::poll_fn(|cx| self.poll_part(cx)).await
     }
 
-    /// Takes the items that are whole. Stops early when the pipeline is full.
-    fn split(&mut self) {
-        while !self.pipeline.is_full() {
-            let Some(splitter) = &mut self.splitter else { return };
-            let next = match splitter.next_item() {
-                Ok(None) => return,
-                Ok(Some(raw)) => Ok(raw),
-                Err(informers_wire::Error::TooLarge(too_large)) => Err(*too_large),
-                Err(error) => return self.finish(Err(error)),
-            };
-            self.batch_bytes += next.as_ref().map_or(0, Bytes::len);
-            self.batch.push(next);
-            if self.batch_bytes >= BATCH_BYTES || self.batch.len() >= BATCH_ITEMS {
-                self.flush();
-            }
-        }
-    }
-
-    fn flush(&mut self) {
-        if self.batch.is_empty() {
-            return;
-        }
-        let batch = std::mem::take(&mut self.batch);
-        let decoder = Arc::clone(&self.decoder);
-        self.pipeline.push(std::mem::take(&mut self.batch_bytes), move || {
-            let decode = |raw| match raw {
-                Ok(raw) => decode::item(&*decoder, &raw),
-                Err(too_large) => decode::too_large(too_large),
-            };
-            batch.into_iter().map(decode).collect()
-        });
-    }
-
-    fn finish(&mut self, ended: Result<informers_wire::ListTrailer, informers_wire::Error>) {
-        self.flush();
-        self.splitter = None;
-        let ended = ended.map_err(|error| unreadable(error, &self.action)).and_then(|trailer| {
-            check_kind(&trailer, &self.resource_type, &self.action)?;
-            let mut end = ListTrailer::new(trailer.resource_version.into());
-            end = end.with_continue(trailer.continue_token.unwrap_or_default());
-            end.remaining = trailer.remaining_item_count;
-            Ok(end)
-        });
-        self.end = Some(ended);
-    }
-
     fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<ListPart<T>, ClientError>>> {
-        let this = self;
-        loop {
-            match this.pipeline.poll_next(cx) {
-                Poll::Ready(Some(Ok(items))) => return Poll::Ready(Some(Ok(ListPart::Items(items)))),
-                Poll::Ready(Some(Err(error))) => {
-                    this.splitter = None;
-                    this.end = None;
-                    return Poll::Ready(Some(Err(stopped(&this.action, error))));
-                }
-                Poll::Ready(None) if this.splitter.is_none() => {
-                    return Poll::Ready(this.end.take().map(|end| end.map(ListPart::Trailer)));
-                }
-                Poll::Ready(None) => {}
-                Poll::Pending if this.splitter.is_none() || this.pipeline.is_full() => return Poll::Pending,
-                Poll::Pending => {}
-            }
-            this.split();
-            if this.pipeline.is_full() || this.pipeline.is_unpolled() || this.splitter.is_none() {
-                continue;
-            }
-            match this.chunks.poll_chunk(cx) {
-                Poll::Ready(Some(Ok(chunk))) => {
-                    if let Some(splitter) = &mut this.splitter {
-                        splitter.push(chunk);
-                    }
-                    this.split();
-                }
-                Poll::Ready(Some(Err(error))) => {
-                    this.flush();
-                    this.splitter = None;
-                    this.end = Some(Err(error));
-                }
-                Poll::Ready(None) => {
-                    if let Some(splitter) = this.splitter.take() {
-                        this.finish(splitter.finish());
-                    }
-                }
-                // Nothing to read and nothing to decode: what there is goes on.
-                Poll::Pending if this.pipeline.is_empty() && !this.batch.is_empty() => this.flush(),
-                Poll::Pending => return Poll::Pending,
-            }
-        }
+        Poll::Ready(match ready!(self.batches.poll_part(cx)) {
+            None => None,
+            Some(Ok(Part::Batch(items))) => Some(Ok(ListPart::Items(items))),
+            Some(Ok(Part::End(end))) => Some(end.map(ListPart::Trailer)),
+            Some(Err(error)) => Some(Err(stopped(&self.action, error))),
+        })
     }
 }
 
@@ -152,6 +54,75 @@ impl<T: Send + Sync + 'static> Stream for List<T> {
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         this.poll_part(cx).map_err(|error| error.into_core(&this.action))
+    }
+}
+
+/// A list's body, cut into its items.
+struct Items<T> {
+    splitter: ListSplitter,
+    decoder: Arc<dyn Decode<T>>,
+    resource_type: ResourceType,
+    action: Arc<str>,
+}
+
+impl<T> Items<T> {
+    fn ended(
+        &self,
+        trailer: Result<informers_wire::ListTrailer, informers_wire::Error>,
+    ) -> Result<ListTrailer, ClientError> {
+        let trailer = trailer.map_err(|error| unreadable(error, &self.action))?;
+        check_kind(&trailer, &self.resource_type, &self.action)?;
+        let mut end = ListTrailer::new(trailer.resource_version.into());
+        end = end.with_continue(trailer.continue_token.unwrap_or_default());
+        end.remaining = trailer.remaining_item_count;
+        Ok(end)
+    }
+}
+
+impl<T: Send + Sync + 'static> Cut for Items<T> {
+    type Raw = Result<Bytes, TooLarge>;
+    type Batch = Vec<Item<T>>;
+    type End = Result<ListTrailer, ClientError>;
+
+    const BYTES: usize = 256 << 10;
+    const OBJECTS: usize = 256;
+    const IS_EAGER: bool = false;
+
+    fn push(&mut self, chunk: Bytes) {
+        self.splitter.push(chunk);
+    }
+
+    fn next(&mut self) -> Result<Option<(Self::Raw, usize)>, Self::End> {
+        match self.splitter.next_item() {
+            Ok(None) => Ok(None),
+            Ok(Some(raw)) => {
+                let bytes = raw.len();
+                Ok(Some((Ok(raw), bytes)))
+            }
+            Err(informers_wire::Error::TooLarge(too_large)) => Ok(Some((Err(*too_large), 0))),
+            Err(error) => Err(self.ended(Err(error))),
+        }
+    }
+
+    fn decoder(&self) -> impl FnOnce(Vec<Self::Raw>) -> Self::Batch + Send + 'static {
+        let decoder = Arc::clone(&self.decoder);
+        move |batch| {
+            let decode = |raw| match raw {
+                Ok(raw) => decode::item(&*decoder, &raw),
+                Err(too_large) => decode::too_large(too_large),
+            };
+            batch.into_iter().map(decode).collect()
+        }
+    }
+
+    fn finish(mut self) -> Self::End {
+        let trailer = std::mem::take(&mut self.splitter).finish();
+        self.ended(trailer)
+    }
+
+    /// A list that is cut is no list, however it was cut.
+    fn broke(self, error: ClientError, _gracefully: bool) -> Self::End {
+        Err(error)
     }
 }
 

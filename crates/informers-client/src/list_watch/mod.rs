@@ -1,5 +1,6 @@
 //! Lists and watches of one collection.
 
+mod batches;
 mod decode;
 mod list;
 mod pipeline;

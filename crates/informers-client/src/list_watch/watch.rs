@@ -2,94 +2,36 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
+use bytes::Bytes;
 use futures_core::Stream;
 use informers_core::{Decode, Error, Resource, WatchEvent};
 use informers_wire::{StreamEnd, WatchFrame, WatchFramer};
 
+use super::batches::{Batches, Cut, Part};
 use super::decode::{self, Events};
 use super::list::stopped;
-use super::pipeline::Pipeline;
 use crate::chunks::Chunks;
 use crate::{ClientError, ConnectionFailure, Limits};
 
-/// A batch is handed on when it has so many bytes or frames, or when nothing more is there.
-const BATCH_BYTES: usize = 256 << 10;
-const BATCH_FRAMES: usize = 256;
-
 /// The stream behind [`ListWatch::watch`](informers_core::ListWatch::watch).
-pub(crate) struct Watch<T> {
-    chunks: Chunks,
-    /// Taken when the body has ended.
-    framer: Option<WatchFramer>,
-    batch: Vec<Result<WatchFrame, informers_wire::Error>>,
-    batch_bytes: usize,
-    pipeline: Pipeline<Events<T>>,
-    decoder: Arc<dyn Decode<T>>,
+pub(crate) struct Watch<T: Send + Sync + 'static> {
+    batches: Batches<Frames<T>>,
     action: Arc<str>,
-    /// What comes after the last batch, if it is no good end.
-    end: Option<Error>,
+    /// The error among the events, which comes after those before it.
+    error: Option<Error>,
 }
 
 impl<T: Send + Sync + 'static> Watch<T> {
     pub(super) fn new(chunks: Chunks, resource: &Resource<T>, limits: &Limits, action: String) -> Self {
-        Self {
-            chunks,
-            framer: Some(WatchFramer::new().with_max_frame_size(limits.object_size)),
-            batch: Vec::new(),
-            batch_bytes: 0,
-            pipeline: Pipeline::new(limits.decoders),
+        let action: Arc<str> = action.into();
+        let frames = Frames {
+            framer: WatchFramer::new().with_max_frame_size(limits.object_size),
             decoder: Arc::clone(resource.decoder()),
-            action: action.into(),
-            end: None,
-        }
-    }
-
-    /// Takes the frames that are whole. Stops early when the pipeline is full.
-    fn frame(&mut self) {
-        while !self.pipeline.is_full() {
-            let Some(framer) = &mut self.framer else { return };
-            let Some(next) = framer.next_event().transpose() else { return };
-            self.batch_bytes += next.as_ref().map_or(0, decode::bytes);
-            self.batch.push(next);
-            if self.batch_bytes >= BATCH_BYTES || self.batch.len() >= BATCH_FRAMES {
-                self.flush();
-            }
-        }
-    }
-
-    fn flush(&mut self) {
-        if self.batch.is_empty() {
-            return;
-        }
-        let batch = std::mem::take(&mut self.batch);
-        let decoder = Arc::clone(&self.decoder);
-        let action = Arc::clone(&self.action);
-        self.pipeline
-            .push(std::mem::take(&mut self.batch_bytes), move || decode::events(&*decoder, batch, &action));
-    }
-
-    fn finish(&mut self, ended: Result<StreamEnd, ClientError>) {
-        self.flush();
-        self.framer = None;
-        let action = self.action.to_string();
-        let error = match ended {
-            Ok(StreamEnd::Clean) => return,
-            Ok(StreamEnd::MidFrame { bytes }) => ClientError::Connection {
-                action,
-                failure: ConnectionFailure::Lost,
-                problem: format!("the watch was cut within an event, after {bytes} bytes of it"),
-                source: None,
-            },
-            Ok(other) => ClientError::UnexpectedAnswer {
-                action,
-                problem: format!("the watch ended in something that is no event: {other:?}"),
-                source: None,
-            },
-            Err(error) => error,
+            action: Arc::clone(&action),
         };
-        self.end = Some(error.into_core(&self.action));
+        Self { batches: Batches::new(chunks, frames, limits.decoders), action, error: None }
     }
 }
 
@@ -99,58 +41,83 @@ impl<T: Send + Sync + 'static> Stream for Watch<T> {
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         loop {
-            match this.pipeline.poll_next(cx) {
-                Poll::Ready(Some(Ok(Events { events, end }))) => {
-                    if let Some(end) = end {
+            match ready!(this.batches.poll_part(cx)) {
+                Some(Ok(Part::Batch(Events { events, end }))) => {
+                    if let Some(error) = end {
                         // What the server sent behind its error does not count.
-                        this.framer = None;
-                        this.batch.clear();
-                        this.pipeline = Pipeline::new(1);
-                        this.end = Some(end);
+                        this.batches.stop();
+                        this.error = Some(error);
                     }
                     if !events.is_empty() {
                         return Poll::Ready(Some(Ok(events)));
                     }
-                    continue;
                 }
-                Poll::Ready(Some(Err(error))) => {
-                    this.framer = None;
-                    this.end = None;
+                Some(Ok(Part::End(end))) => return Poll::Ready(end.map(Err)),
+                Some(Err(error)) => {
                     let error = stopped(&this.action, error).into_core(&this.action);
                     return Poll::Ready(Some(Err(error)));
                 }
-                Poll::Ready(None) if this.framer.is_none() => return Poll::Ready(this.end.take().map(Err)),
-                Poll::Ready(None) => {}
-                Poll::Pending if this.framer.is_none() || this.pipeline.is_full() => return Poll::Pending,
-                Poll::Pending => {}
-            }
-            this.frame();
-            if this.pipeline.is_full() || this.pipeline.is_unpolled() {
-                continue;
-            }
-            match this.chunks.poll_chunk(cx) {
-                Poll::Ready(Some(Ok(chunk))) => {
-                    if let Some(framer) = &mut this.framer {
-                        framer.push(chunk);
-                    }
-                    this.frame();
-                }
-                // A server that ends its connections in good order ends its watches so too.
-                Poll::Ready(Some(Err(_))) if this.chunks.was_cut_gracefully() => {
-                    if let Some(framer) = this.framer.take() {
-                        this.finish(Ok(framer.finish()));
-                    }
-                }
-                Poll::Ready(Some(Err(error))) => this.finish(Err(error)),
-                Poll::Ready(None) => {
-                    if let Some(framer) = this.framer.take() {
-                        this.finish(Ok(framer.finish()));
-                    }
-                }
-                // Events must not wait for more of them.
-                Poll::Pending if !this.batch.is_empty() => this.flush(),
-                Poll::Pending => return Poll::Pending,
+                None => return Poll::Ready(this.error.take().map(Err)),
             }
         }
+    }
+}
+
+/// A watch's body, cut into its frames.
+struct Frames<T> {
+    framer: WatchFramer,
+    decoder: Arc<dyn Decode<T>>,
+    action: Arc<str>,
+}
+
+impl<T: Send + Sync + 'static> Cut for Frames<T> {
+    type Raw = Result<WatchFrame, informers_wire::Error>;
+    type Batch = Events<T>;
+    /// An error, unless it is a good end.
+    type End = Option<Error>;
+
+    const BYTES: usize = 256 << 10;
+    const OBJECTS: usize = 256;
+    /// Events must not wait for more of them.
+    const IS_EAGER: bool = true;
+
+    fn push(&mut self, chunk: Bytes) {
+        self.framer.push(chunk);
+    }
+
+    fn next(&mut self) -> Result<Option<(Self::Raw, usize)>, Self::End> {
+        Ok(self.framer.next_event().transpose().map(|frame| {
+            let bytes = frame.as_ref().map_or(0, decode::bytes);
+            (frame, bytes)
+        }))
+    }
+
+    fn decoder(&self) -> impl FnOnce(Vec<Self::Raw>) -> Self::Batch + Send + 'static {
+        let (decoder, action) = (Arc::clone(&self.decoder), Arc::clone(&self.action));
+        move |batch| decode::events(&*decoder, batch, &action)
+    }
+
+    fn finish(self) -> Self::End {
+        let action = self.action.to_string();
+        let error = match self.framer.finish() {
+            StreamEnd::Clean => return None,
+            StreamEnd::MidFrame { bytes } => ClientError::Connection {
+                action,
+                failure: ConnectionFailure::Lost,
+                problem: format!("the watch was cut within an event, after {bytes} bytes of it"),
+                source: None,
+            },
+            other => ClientError::UnexpectedAnswer {
+                action,
+                problem: format!("the watch ended in something that is no event: {other:?}"),
+                source: None,
+            },
+        };
+        Some(error.into_core(&self.action))
+    }
+
+    fn broke(self, error: ClientError, gracefully: bool) -> Self::End {
+        // A server that ends its connections in good order ends its watches so too.
+        if gracefully { self.finish() } else { Some(error.into_core(&self.action)) }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use informers_client::{Client, ClientError, Patch, RateLimit};
+use informers_client::{Client, ClientError, DeleteOptions, Patch, RateLimit};
 use informers_core::{ListParams, Scope, Source as _};
 use serde_json::{Value, json};
 
@@ -100,6 +100,36 @@ async fn finalizers_are_added_and_removed_once() {
     assert_eq!(shown(&server), ["GET …/w", "PUT …/w", "GET …/w", "GET …/w", "PUT …/w", "GET …/w"]);
     assert_eq!(body(&server, 1)["metadata"]["finalizers"], json!(["mine"]));
     assert_eq!(body(&server, 4)["metadata"]["finalizers"], json!(["other"]));
+}
+
+#[tokio::test]
+async fn a_conflict_of_field_owners_is_told_and_can_be_forced() {
+    let server = Server::script([conflict(), Answer::json(widget("w", 6, "")), conflict()]).await;
+    let api = server.client().api(&widgets(), Some("shop")).with_field_manager("me");
+    let patch = Patch::apply("shop-controller", &json!({ "spec": { "size": 3 } })).unwrap();
+    assert!(api.patch("w", &patch).await.unwrap_err().is_conflict());
+    api.patch("w", &patch.clone().forced()).await.unwrap();
+    // Only an apply can be forced.
+    let merge = Patch::merge(&json!({})).unwrap().forced();
+    assert!(api.patch("w", &merge).await.unwrap_err().is_conflict());
+    assert_eq!(
+        shown(&server),
+        [
+            "PATCH …/w?fieldManager=shop-controller",
+            "PATCH …/w?force=true&fieldManager=shop-controller",
+            "PATCH …/w?fieldManager=me",
+        ]
+    );
+    assert_eq!(server.seen.lock()[1].header("content-type"), Some("application/apply-patch+yaml"));
+}
+
+#[tokio::test]
+async fn a_deletion_whose_precondition_does_not_hold_is_a_conflict() {
+    let server = Server::script([conflict()]).await;
+    let api = server.client().api(&widgets(), Some("shop"));
+    let options = DeleteOptions::new().with_uid("u-w").with_resource_version("5");
+    assert!(api.delete("w", &options).await.unwrap_err().is_conflict());
+    assert_eq!(body(&server, 0)["preconditions"], json!({ "uid": "u-w", "resourceVersion": "5" }));
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use informers_client::{Client, Timeouts, Tls};
-use informers_core::{ErrorKind, Scope, Source as _, WatchParams};
+use informers_core::{Scope, Source as _, WatchParams};
 
 use crate::server::{Answer, Options, Server, event, widget, widgets};
 use crate::tls::{Authority, server_tls};
@@ -48,7 +48,7 @@ async fn a_watch_is_ended_in_time_when_the_client_certificate_changes() {
         }
         write();
         let ended = tokio::time::timeout(Duration::from_secs(30), old.next()).await.unwrap();
-        assert_eq!(ended.unwrap().unwrap_err().kind(), ErrorKind::ConnectionLost, "{protocol}");
+        assert!(ended.is_none(), "{protocol}: it is no error, {ended:?}");
         body.closed().await;
         let mut new = widgets.watch(params()).await.unwrap();
         new.next().await.unwrap().unwrap();
