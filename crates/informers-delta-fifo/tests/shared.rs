@@ -256,22 +256,55 @@ async fn whoever_waits_for_sync_learns_that_it_will_not_come() {
     }
 }
 
-#[test]
-fn a_dropped_pop_takes_nothing() {
-    let (queue, mut consumer) = atomic();
-    // Never polled, dropped while it waits, dropped after the wake-up and before the next poll.
-    drop(consumer.pop_batch());
-    assert!(poll_once(consumer.pop_batch()).is_pending());
+/// Drops a future that takes: never polled, while it waits, and after the wake-up but before the next poll.
+fn drop_at_each_await_point<F: Future>(queue: &SharedQueue<u64>, mut take: impl FnMut() -> F) {
+    drop(take());
+    assert!(poll_once(take()).is_pending());
     let woken = Arc::new(Woken::default());
     let waker = Waker::from(Arc::clone(&woken));
-    {
-        let mut pop = pin!(consumer.pop_batch());
-        assert!(pop.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-        queue.sink().apply(Change::added(obj("a", 1))).unwrap();
-        assert_eq!(woken.0.load(Ordering::SeqCst), 1);
+    let mut waiting = pin!(take());
+    assert!(waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    queue.sink().apply(Change::added(obj("a", 1))).unwrap();
+    assert_eq!(woken.0.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_dropped_pop_takes_nothing() {
+    type Take = fn(&mut Consumer<u64>) -> std::pin::Pin<Box<dyn Future<Output = ()> + '_>>;
+    let takes: [Take; 3] = [
+        |consumer| Box::pin(async { drop(consumer.pop().await) }),
+        |consumer| Box::pin(async { drop(consumer.pop_batch().await) }),
+        |consumer| {
+            Box::pin(async {
+                let never = |_: &[Delta<u64>], _| -> Result<Outcome, ()> { panic!("it was dropped before") };
+                let _ = consumer.process(never).await;
+            })
+        },
+    ];
+    for take_one in takes {
+        for (queue, consumer) in [atomic(), delta_fifo(DeltaFifo::new(), QueueOptions::default())] {
+            let consumer = std::cell::RefCell::new(consumer);
+            drop_at_each_await_point(&queue, || async { take_one(&mut consumer.borrow_mut()).await });
+            assert_eq!(queue.len(), 1);
+            assert_eq!(shown(take(&mut consumer.borrow_mut()).deltas()), ["Added(a@1)"]);
+        }
     }
-    assert_eq!(queue.len(), 1);
-    assert_eq!(shown(take(&mut consumer).deltas()), ["Added(a@1)"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_for_sync_that_is_dropped_takes_no_wake_up_from_another() {
+    let (queue, mut consumer) = atomic();
+    let waits = [queue.clone(), queue.clone()].map(|queue| tokio::spawn(async move { queue.synced().await }));
+    settle().await;
+    let [gives_up, stays] = waits;
+    gives_up.abort();
+    settle().await;
+    // The number of the one who left is used again, and left before the wake-up too.
+    drop(queue.synced());
+    assert!(poll_once(queue.synced()).is_pending());
+    commit(&mut queue.sink(), &["a"]);
+    take(&mut consumer).finish();
+    assert_eq!(done(stays).await, Ok(()));
 }
 
 #[derive(Default)]

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
 
 use futures_util::{StreamExt, TryStreamExt};
 use informers_core::{
@@ -311,6 +313,87 @@ async fn pages_and_items_are_streams() {
     let items: Vec<_> = pager.pages(list_watch, from_any()).into_items().collect().await;
     assert_eq!(items.len(), 25);
     assert!(items.iter().all(Result::is_ok));
+}
+
+/// A list-watch that is pending once before each answer and each part of it, so that there are many await points.
+struct Hesitant(Arc<dyn ListWatch<usize>>);
+
+#[async_trait::async_trait]
+impl ListWatch<usize> for Hesitant {
+    async fn list(&self, params: ListParams) -> Result<ListStream<usize>, Error> {
+        tokio::task::yield_now().await;
+        let parts = self.0.list(params).await?;
+        Ok(Box::pin(parts.then(|part| async move {
+            tokio::task::yield_now().await;
+            part
+        })))
+    }
+
+    async fn watch(&self, params: WatchParams) -> Result<WatchStream<usize>, Error> {
+        self.0.watch(params).await
+    }
+
+    fn description(&self) -> String {
+        self.0.description()
+    }
+}
+
+/// Polls a future that often; none if it was not through.
+fn polled<F: Future>(polls: usize, future: F) -> Option<F::Output> {
+    let mut future = std::pin::pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    (0..polls).find_map(|_| match future.as_mut().poll(&mut context) {
+        Poll::Ready(output) => Some(output),
+        Poll::Pending => None,
+    })
+}
+
+#[test]
+fn a_stream_that_is_not_waited_for_any_more_loses_no_item_and_asks_nothing_twice() {
+    for polls in 1..6 {
+        let (server, list_watch) = shared(Numbers::new(25, 10));
+        let pager = Pager::new().page_size(10).page_buffer_size(1);
+        let mut items = pager.pages(Arc::new(Hesitant(list_watch)), from_any()).into_items();
+        let mut seen = Vec::new();
+        for _ in 0..1000 {
+            // Dropped after so many polls, and made anew.
+            match polled(polls, items.next()) {
+                Some(Some(item)) => seen.push(number(&item.unwrap())),
+                Some(None) => break,
+                None => {}
+            }
+        }
+        assert_eq!(seen, (0..25).collect::<Vec<_>>());
+        assert_eq!(server.requests().len(), 3);
+    }
+}
+
+#[test]
+fn a_list_that_is_dropped_at_any_await_point_leaves_nothing_behind() {
+    let cancel = CancellationToken::new();
+    for polls in 0.. {
+        let (server, list_watch) = shared(Numbers::new(25, 10));
+        let hesitant: Arc<dyn ListWatch<usize>> = Arc::new(Hesitant(list_watch));
+        let pager = Pager::new().page_size(10);
+        let listed = polled(polls, pager.list(&hesitant, from_any(), &cancel));
+        let mut seen = Vec::new();
+        let see = |item| {
+            seen.push(number(&item));
+            std::future::ready(Ok::<_, std::convert::Infallible>(()))
+        };
+        let each = polled(polls, pager.each_item(&hesitant, from_any(), &cancel, see));
+        let page = polled(polls, Page::read(&*hesitant, from_any()));
+        // What the callback was given is a part of the list, in order, and nobody goes on asking.
+        assert_eq!(seen, (0..seen.len()).collect::<Vec<_>>());
+        assert_eq!(Arc::strong_count(&server), 2, "no request is under way");
+        if let (Some(list), Some(each), Some(page)) = (listed, each, page) {
+            assert_eq!((list.unwrap().items.len(), seen.len(), page.unwrap().items.len()), (25, 25, 25));
+            each.unwrap();
+            assert!(polls > 5, "there were await points");
+            break;
+        }
+        assert!(polls < 100);
+    }
 }
 
 #[tokio::test]

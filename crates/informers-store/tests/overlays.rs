@@ -328,6 +328,27 @@ async fn heap_close_wakes_every_waiter_and_drains_first() {
 }
 
 #[tokio::test]
+async fn a_heap_pop_that_is_dropped_takes_nothing() {
+    let heap = Arc::new(heap());
+    let pop = || {
+        let heap = Arc::clone(&heap);
+        tokio::spawn(async move { heap.pop().await.map(|entry| *entry) })
+    };
+    // Never polled, dropped while it waits, dropped after it was woken.
+    drop(heap.pop());
+    let (gives_up, stays) = (pop(), pop());
+    tokio::task::yield_now().await;
+    gives_up.abort();
+    assert!(gives_up.await.unwrap_err().is_cancelled());
+    let woken = pop();
+    tokio::task::yield_now().await;
+    heap.add(number("a", 1)).unwrap();
+    woken.abort();
+    assert_eq!(stays.await.unwrap().unwrap(), 1);
+    assert!(woken.await.unwrap_err().is_cancelled() && heap.is_empty());
+}
+
+#[tokio::test]
 async fn heap_wakes_one_task_for_each_addition() {
     let heap = Arc::new(heap());
     let pop = |_| {

@@ -336,8 +336,11 @@ async fn two_tasks_wait_for_one_index() {
         let index = index.clone();
         tokio::spawn(async move { index.filled().await })
     };
-    let (first, second) = (wait(&by_app), wait(&by_app));
+    let (first, second, gives_up) = (wait(&by_app), wait(&by_app), wait(&by_app));
     tokio::task::yield_now().await;
+    gives_up.abort();
+    assert!(gives_up.await.unwrap_err().is_cancelled());
+    drop(by_app.filled());
     assert!(!by_app.is_filled() && !first.is_finished() && !second.is_finished());
     assert!(writer.install(pending).is_ok());
     assert_eq!((first.await.unwrap(), second.await.unwrap()), (Ok(()), Ok(())));

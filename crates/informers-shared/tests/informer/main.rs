@@ -11,4 +11,5 @@ mod parity;
 mod plain;
 mod resync;
 mod sync;
+mod waits;
 mod world;
