@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
-use informers_client::{Config, Kubeconfig};
+use informers_client::{ClusterSettings, Config, Credentials, Kubeconfig, Overrides};
 use informers_core::{Error, ErrorKind, ListParams, ListTrailer};
 use informers_pager::{Advance, Pager, Recovery};
 use informers_wire::{
@@ -65,24 +65,31 @@ fn kind(error: &informers_wire::Error) -> String {
     text.split(['(', ' ', '{']).next().unwrap_or_default().to_owned()
 }
 
-/// What a watch gives does not depend on how its bytes arrive.
+/// What a watch gives depends neither on how its bytes arrive nor on whether frames are read in one step or two.
 pub fn watch_framer(data: &[u8]) {
     let (size, body) = pieces(data);
-    assert_eq!(frames(body, size), frames(body, body.len().max(1)), "in pieces of {size} bytes");
+    let in_two_steps: NextEvent = |framer| match framer.next_frame()? {
+        Some(frame) => {
+            assert!(frame.len() <= MAX_SIZE);
+            WatchFrame::parse(&frame).map(Some)
+        }
+        None => Ok(None),
+    };
+    let whole = events(body, body.len().max(1), in_two_steps);
+    assert_eq!(events(body, size, in_two_steps), whole, "in pieces of {size} bytes");
+    assert_eq!(events(body, size, WatchFramer::next_event), whole, "in one step, in pieces of {size} bytes");
 }
 
-fn frames(body: &[u8], size: usize) -> (Vec<String>, bool) {
+type NextEvent = fn(&mut WatchFramer) -> Result<Option<WatchFrame>, informers_wire::Error>;
+
+fn events(body: &[u8], size: usize, next: NextEvent) -> (Vec<String>, bool) {
     let mut framer = WatchFramer::new().with_max_frame_size(MAX_SIZE);
     let mut seen = Vec::new();
     for piece in body.chunks(size) {
         framer.push(Bytes::copy_from_slice(piece));
         loop {
-            match framer.next_frame() {
-                Ok(Some(frame)) => {
-                    assert!(frame.len() <= MAX_SIZE);
-                    let parsed = WatchFrame::parse(&frame).map_err(|error| kind(&error));
-                    seen.push(format!("{parsed:?}"));
-                }
+            match next(&mut framer) {
+                Ok(Some(event)) => seen.push(format!("{event:?}")),
                 Ok(None) => break,
                 Err(error) => {
                     seen.push(kind(&error));
@@ -111,6 +118,17 @@ pub fn kubeconfig(data: &[u8]) {
         if let Ok(config) = Config::from_kubeconfig(&kubeconfig, context.as_deref()) {
             // Shown whole, with whatever odd text it has.
             let _ = format!("{config:?} {kubeconfig:?}");
+        }
+        // What a program says holds, whatever the file says.
+        let cluster = ClusterSettings::new().with_server("https://here:6443").with_ca_pem("pem");
+        let overrides = Overrides::new()
+            .with_context(context.unwrap_or_default())
+            .with_namespace("there")
+            .with_credentials(Credentials::Token("t".into()))
+            .with_cluster_settings(cluster);
+        if let Ok(config) = Config::from_kubeconfig_with(&kubeconfig, &overrides) {
+            assert_eq!((config.server().host(), config.namespace()), (Some("here"), "there"));
+            assert_eq!(config.credentials(), &Credentials::Token("t".into()));
         }
     }
 }
