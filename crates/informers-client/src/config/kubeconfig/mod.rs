@@ -57,13 +57,7 @@ impl Kubeconfig {
     /// If it is missing, is no text (UTF-8, or UTF-16 with its mark), or is no YAML.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, ClientError> {
         let path = path.as_ref();
-        let bytes = std::fs::read(path).map_err(|error| {
-            let problem = match error.kind() {
-                std::io::ErrorKind::NotFound => "there is no such kubeconfig file",
-                _ => "the kubeconfig file cannot be read",
-            };
-            ClientError::configuration(path.display().to_string(), problem).because(error)
-        })?;
+        let bytes = std::fs::read(path).map_err(|error| unreadable(path, error))?;
         Self::from_bytes(&bytes, path)
     }
 
@@ -84,10 +78,13 @@ impl Kubeconfig {
     pub fn read_all(paths: &[impl AsRef<Path>]) -> Result<Self, ClientError> {
         let mut merged = Self::default();
         for path in paths.iter().map(AsRef::as_ref) {
-            if path.exists() {
-                merged.files.extend(Self::read(path)?.files);
-            } else {
-                tracing::debug!(file = %path.display(), "kubeconfig file is missing");
+            match std::fs::read(path) {
+                Ok(bytes) => merged.files.extend(Self::from_bytes(&bytes, path)?.files),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    tracing::debug!(file = %path.display(), "kubeconfig file is missing");
+                }
+                // It may be there, and say something else than what the next one says.
+                Err(error) => return Err(unreadable(path, error)),
             }
         }
         Ok(merged)
@@ -204,6 +201,14 @@ impl Kubeconfig {
     pub(super) fn config(&self, overrides: &Overrides, env: &Environment) -> Result<Config, ClientError> {
         context::config(self, overrides, env)
     }
+}
+
+fn unreadable(path: &Path, error: std::io::Error) -> ClientError {
+    let problem = match error.kind() {
+        std::io::ErrorKind::NotFound => "there is no such kubeconfig file",
+        _ => "the kubeconfig file cannot be read",
+    };
+    ClientError::configuration(path.display().to_string(), problem).because(error)
 }
 
 /// Shows files and contexts, no contents.

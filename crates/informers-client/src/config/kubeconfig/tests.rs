@@ -222,6 +222,10 @@ fn a28_files_that_cannot_be_read_are_named() {
     let folder_error = Kubeconfig::read(folder.path()).unwrap_err().to_string();
     assert_eq!(folder_error, format!("{}: the kubeconfig file cannot be read", folder.path().display()));
     let binary = folder.path().join("binary");
+    // Of several, one that cannot be looked for is not one that is missing.
+    std::fs::write(&binary, "").unwrap();
+    let beneath = Kubeconfig::read_all(&[binary.join("x"), binary.clone()]).unwrap_err().to_string();
+    assert_eq!(beneath, format!("{}: the kubeconfig file cannot be read", binary.join("x").display()));
     std::fs::write(&binary, [0xC3, 0x28, 0xFF]).unwrap();
     let text = Kubeconfig::read(&binary).unwrap_err().to_string();
     assert_eq!(text, format!("{}: the kubeconfig file is neither UTF-8 nor UTF-16 text", binary.display()));
