@@ -10,116 +10,104 @@ const BLOCK: usize = 64;
 
 type Block<T> = Arc<Vec<Entry<T>>>;
 
-/// All blocks but the last are full, and none is empty but the only one.
-pub(crate) enum Blocks<T> {
-    /// Most postings are this short; they save a step on the way to their entries.
-    One(Block<T>),
-    Many(Vec<Block<T>>),
-}
+/// All blocks but the last are full, and none is empty.
+pub(crate) struct Blocks<T>(Vec<Block<T>>);
 
 impl<T> Blocks<T> {
     pub(crate) fn with_capacity(entries: usize) -> Self {
-        Self::One(Arc::new(Vec::with_capacity(entries.min(BLOCK))))
-    }
-
-    fn blocks(&self) -> &[Block<T>] {
-        match self {
-            Self::One(block) => std::slice::from_ref(block),
-            Self::Many(blocks) => blocks,
-        }
-    }
-
-    fn blocks_mut(&mut self) -> &mut [Block<T>] {
-        match self {
-            Self::One(block) => std::slice::from_mut(block),
-            Self::Many(blocks) => blocks,
-        }
+        Self(Vec::with_capacity(entries.div_ceil(BLOCK)))
     }
 
     pub(crate) fn len(&self) -> usize {
-        let blocks = self.blocks();
-        blocks.last().map_or(0, |last| (blocks.len() - 1) * BLOCK + last.len())
+        self.0.last().map_or(0, |last| (self.0.len() - 1) * BLOCK + last.len())
     }
 
     pub(crate) fn get(&self, at: usize) -> &Entry<T> {
-        &self.blocks()[at / BLOCK][at % BLOCK]
+        &self.0[at / BLOCK][at % BLOCK]
     }
 
     /// Gives back what was there.
     pub(crate) fn set(&mut self, at: usize, entry: Entry<T>) -> Entry<T> {
-        std::mem::replace(&mut Arc::make_mut(&mut self.blocks_mut()[at / BLOCK])[at % BLOCK], entry)
+        std::mem::replace(&mut Arc::make_mut(&mut self.0[at / BLOCK])[at % BLOCK], entry)
     }
 
     pub(crate) fn push(&mut self, entry: Entry<T>) {
-        match self {
-            Self::One(block) if block.len() == BLOCK => {
-                *self = Self::Many(vec![Arc::clone(block), Arc::new(vec![entry])]);
+        match self.0.last_mut() {
+            Some(last) if last.len() < BLOCK => Arc::make_mut(last).push(entry),
+            last => {
+                // The first block of a small store grows as it needs.
+                let mut block = Vec::with_capacity(if last.is_some() { BLOCK } else { 1 });
+                block.push(entry);
+                self.0.push(Arc::new(block));
             }
-            Self::One(block) => Arc::make_mut(block).push(entry),
-            Self::Many(blocks) => match blocks.last_mut() {
-                Some(last) if last.len() < BLOCK => Arc::make_mut(last).push(entry),
-                _ => blocks.push(Arc::new(vec![entry])),
-            },
         }
     }
 
     /// Takes one out; the last one takes its place.
     pub(crate) fn swap_remove(&mut self, at: usize) -> Option<Entry<T>> {
-        let last_block = self.blocks_mut().last_mut()?;
-        let last = Arc::make_mut(last_block).pop()?;
-        if let Self::Many(blocks) = self {
-            blocks.pop_if(|block| block.is_empty());
-            if let [only] = blocks.as_slice() {
-                *self = Self::One(Arc::clone(only));
-            }
-        }
+        let last = Arc::make_mut(self.0.last_mut()?).pop()?;
+        self.0.pop_if(|block| block.is_empty());
         if at == self.len() { Some(last) } else { Some(self.set(at, last)) }
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot<T> {
-        match self {
-            Self::One(block) => Snapshot::Block(Arc::clone(block)),
-            Self::Many(blocks) => Snapshot::Blocks(blocks.clone()),
+        Snapshot(self.0.clone())
+    }
+
+    /// The entries at these places, as they are now: by whatever counts up less.
+    pub(crate) fn pick(&self, places: &[u32]) -> Picked<T> {
+        // A block's count is at hand, an entry's mostly is not.
+        if places.len() <= BLOCK.max(self.0.len() / 8) {
+            Picked::Few(places.iter().map(|&at| self.get(at as usize).clone()).collect())
+        } else {
+            Picked::Many(self.snapshot(), places.to_vec())
         }
     }
 }
 
 /// Entries as they were at one moment.
-pub(crate) enum Snapshot<T> {
-    Empty,
-    One(Entry<T>),
-    Block(Block<T>),
-    Blocks(Vec<Block<T>>),
-}
+pub(crate) struct Snapshot<T>(Vec<Block<T>>);
 
 impl<T> Snapshot<T> {
     pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::Empty => 0,
-            Self::One(_) => 1,
-            Self::Block(block) => block.len(),
-            Self::Blocks(blocks) => blocks.iter().map(|block| block.len()).sum(),
-        }
+        self.0.iter().map(|block| block.len()).sum()
     }
 
-    pub(crate) fn visit(&self, mut f: impl FnMut(&Entry<T>)) {
-        match self {
-            Self::Empty => {}
-            Self::One(entry) => f(entry),
-            Self::Block(block) => block.iter().for_each(f),
-            Self::Blocks(blocks) => blocks.iter().flat_map(|block| block.iter()).for_each(f),
-        }
+    pub(crate) fn visit(&self, f: impl FnMut(&Entry<T>)) {
+        self.0.iter().flat_map(|block| block.iter()).for_each(f);
     }
 
     pub(crate) fn to_vec(&self) -> Vec<Entry<T>> {
+        let mut all = Vec::with_capacity(self.len());
+        self.visit(|entry| all.push(entry.clone()));
+        all
+    }
+}
+
+/// Some of the entries as they were at one moment.
+pub(crate) enum Picked<T> {
+    Few(Vec<Entry<T>>),
+    /// By place in the snapshot.
+    Many(Snapshot<T>, Vec<u32>),
+}
+
+impl<T> Picked<T> {
+    pub(crate) fn visit(&self, mut f: impl FnMut(&Entry<T>)) {
         match self {
-            Self::Empty => Vec::new(),
-            Self::One(entry) => vec![entry.clone()],
-            Self::Block(block) => block.to_vec(),
-            Self::Blocks(_) => {
-                let mut all = Vec::with_capacity(self.len());
-                self.visit(|entry| all.push(entry.clone()));
-                all
+            Self::Few(entries) => entries.iter().for_each(f),
+            Self::Many(Snapshot(blocks), places) => {
+                places.iter().for_each(|&at| f(&blocks[at as usize / BLOCK][at as usize % BLOCK]));
+            }
+        }
+    }
+
+    pub(crate) fn into_vec(self) -> Vec<Entry<T>> {
+        match self {
+            Self::Few(entries) => entries,
+            Self::Many(_, ref places) => {
+                let mut entries = Vec::with_capacity(places.len());
+                self.visit(|entry| entries.push(entry.clone()));
+                entries
             }
         }
     }
@@ -167,5 +155,19 @@ mod tests {
         blocks.swap_remove(0);
         let seen: Vec<_> = snapshot.to_vec().iter().map(|entry| *entry.object()).collect();
         assert_eq!(seen, (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn many_are_picked_from_a_snapshot_and_few_by_themselves() {
+        let mut blocks = Blocks::with_capacity(0);
+        (0..10 * BLOCK).for_each(|n| blocks.push(entry(n)));
+        for places in [vec![], vec![3, 639, 64], (0..640).rev().step_by(2).collect()] {
+            let picked = blocks.pick(&places);
+            assert_eq!(matches!(picked, Picked::Few(_)), places.len() <= BLOCK);
+            let old = blocks.set(639, entry(7));
+            let seen: Vec<_> = picked.into_vec().iter().map(|entry| *entry.object() as u32).collect();
+            assert_eq!(seen, places);
+            blocks.set(639, old);
+        }
     }
 }

@@ -104,7 +104,7 @@ impl<T, V: Hash> Definition<T, V> {
 pub(crate) trait AnyDefinition<T>: Send + Sync {
     fn staging(self: Arc<Self>) -> Box<dyn AnyStaging<T>>;
     /// The postings of these entries, whose places are in this order.
-    fn build(&self, entries: &Snapshot<T>, errors: &mut Vec<IndexError>) -> Box<dyn AnyPostings<T>>;
+    fn build(&self, entries: &Snapshot<T>, errors: &mut Vec<IndexError>) -> Box<dyn AnyPostings>;
     fn filled_as(&self, number: usize);
     /// Tells the waiters.
     fn announce(&self, state: State);
@@ -120,7 +120,7 @@ where
         Box::new(Staging::new(self))
     }
 
-    fn build(&self, entries: &Snapshot<T>, errors: &mut Vec<IndexError>) -> Box<dyn AnyPostings<T>> {
+    fn build(&self, entries: &Snapshot<T>, errors: &mut Vec<IndexError>) -> Box<dyn AnyPostings> {
         let mut postings = Postings::with_capacity(entries.len());
         let (mut values, mut staged, mut trash) = (Vec::new(), Vec::new(), Vec::new());
         let mut at = 0;
@@ -129,7 +129,7 @@ where
                 errors.push(IndexError::new(entry.key(), self.name.as_ref(), fault));
             }
             staged.extend(values.drain(..).map(|value| (self.hash(&value), Some(value))));
-            postings.put(at, entry, &mut staged, &mut trash);
+            postings.put(at, &mut staged, &mut trash);
             staged.clear();
             at += 1;
         });

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use informers_core::{Entry, ObjectKey};
 
-use crate::blocks::Snapshot;
+use crate::blocks::{Picked, Snapshot};
 use crate::definition::{AnyDefinition, Definition, State};
 use crate::error::{IndexError, NeverFilled};
 use crate::postings::{AnyPostings, Postings};
@@ -51,8 +51,8 @@ pub struct PendingIndex<T> {
 }
 
 /// Postings that are not in the store yet.
-pub(crate) struct Built<T> {
-    pub(crate) postings: Box<dyn AnyPostings<T>>,
+pub(crate) struct Built {
+    pub(crate) postings: Box<dyn AnyPostings>,
     pub(crate) errors: Vec<IndexError>,
     /// The state of the store that they belong to.
     pub(crate) changes: u64,
@@ -74,12 +74,12 @@ where
         V: Borrow<Q>,
     {
         match look_up(&self.shared, &self.definition, value) {
-            Ok(hits) => hits.to_vec(),
+            Ok(hits) => hits.into_vec(),
             Err(all) => self.definition.scan(&all, value),
         }
     }
 
-    /// Shows each entry with this value, without counting references. No lock is held meanwhile.
+    /// Shows each entry with this value. No lock is held meanwhile.
     pub fn visit<Q: Eq + Hash + ?Sized>(&self, value: &Q, f: impl FnMut(&Entry<T>))
     where
         V: Borrow<Q>,
@@ -109,7 +109,7 @@ where
         V: Borrow<Q>,
     {
         let hash = self.definition.hash(value);
-        match with_postings(&self.shared, &self.definition, |postings| postings.count(hash, value)) {
+        match with_postings(&self.shared, &self.definition, |_, postings| postings.find(hash, value).len()) {
             Ok(count) => count,
             Err(all) => self.definition.scan(&all, value).len(),
         }
@@ -153,14 +153,16 @@ pub(crate) fn look_up<T, V, Q>(
     shared: &Shared<T>,
     definition: &Definition<T, V>,
     value: &Q,
-) -> Result<Snapshot<T>, Snapshot<T>>
+) -> Result<Picked<T>, Snapshot<T>>
 where
     T: Send + Sync + 'static,
     V: Eq + Hash + Borrow<Q> + Send + Sync + 'static,
     Q: Eq + Hash + ?Sized,
 {
     let hash = definition.hash(value);
-    with_postings(shared, definition, |postings| postings.snapshot(hash, value))
+    with_postings(shared, definition, |inner, postings| {
+        inner.primary.entries().pick(postings.find(hash, value))
+    })
 }
 
 pub(crate) fn values<T, V>(shared: &Shared<T>, definition: &Definition<T, V>) -> Vec<V>
@@ -168,7 +170,7 @@ where
     T: Send + Sync + 'static,
     V: Eq + Hash + Clone + Send + Sync + 'static,
 {
-    let values = with_postings(shared, definition, |postings| postings.values().cloned().collect());
+    let values = with_postings(shared, definition, |_, postings| postings.values().cloned().collect());
     values.unwrap_or_else(|all| {
         let (mut values, mut own) = (hashbrown::HashSet::new(), Vec::new());
         all.visit(|entry| {
@@ -183,7 +185,7 @@ where
 fn with_postings<T, V, R>(
     shared: &Shared<T>,
     definition: &Definition<T, V>,
-    read: impl FnOnce(&Postings<T, V>) -> R,
+    read: impl FnOnce(&Inner<T>, &Postings<V>) -> R,
 ) -> Result<R, Snapshot<T>>
 where
     T: Send + Sync + 'static,
@@ -191,12 +193,12 @@ where
 {
     let inner = shared.read();
     match postings_in(&inner, definition) {
-        Some(postings) => Ok(read(postings)),
+        Some(postings) => Ok(read(&inner, postings)),
         None => Err(inner.primary.entries().snapshot()),
     }
 }
 
-fn postings_in<'a, T, V>(inner: &'a Inner<T>, definition: &Definition<T, V>) -> Option<&'a Postings<T, V>>
+fn postings_in<'a, T, V>(inner: &'a Inner<T>, definition: &Definition<T, V>) -> Option<&'a Postings<V>>
 where
     T: Send + Sync + 'static,
     V: Send + Sync + 'static,
@@ -209,8 +211,9 @@ pub(crate) fn look_up_in<T: Send + Sync + 'static>(
     inner: &Inner<T>,
     definition: &Definition<T, String>,
     value: &str,
-) -> Option<Snapshot<T>> {
-    Some(postings_in(inner, definition)?.snapshot(definition.hash(value), value))
+) -> Option<Picked<T>> {
+    let places = postings_in(inner, definition)?.find(definition.hash(value), value);
+    Some(inner.primary.entries().pick(places))
 }
 
 impl<T, V> Clone for Index<T, V> {
@@ -236,7 +239,7 @@ impl<T: Send + Sync + 'static> PendingIndex<T> {
     }
 
     /// Builds the postings of what the store holds now. Runs the index function.
-    pub(crate) fn build(&self) -> Built<T> {
+    pub(crate) fn build(&self) -> Built {
         let (entries, changes) = {
             let inner = self.shared.read();
             (inner.primary.entries().snapshot(), inner.primary.changes())
@@ -244,7 +247,7 @@ impl<T: Send + Sync + 'static> PendingIndex<T> {
         let mut errors = Vec::new();
         let postings = match &self.definition {
             Some(definition) => definition.build(&entries, &mut errors),
-            None => Box::new(Postings::<T, ()>::with_capacity(0)),
+            None => Box::new(Postings::<()>::with_capacity(0)),
         };
         Built { postings, errors, changes }
     }

@@ -35,7 +35,7 @@ impl<T: Send + Sync + 'static> Store<T> {
             match look_up_in(&inner, definition, value) {
                 Some(hits) => {
                     drop(inner);
-                    return Ok(hits.to_vec());
+                    return Ok(hits.into_vec());
                 }
                 None => (Arc::clone(definition), inner.primary.entries().snapshot()),
             }
@@ -58,7 +58,7 @@ impl<T: Send + Sync + 'static> Store<T> {
         let mut hits: Vec<Entry<T>> = Vec::new();
         for value in &values {
             match look_up(self.shared(), &definition, value.as_str()) {
-                Ok(found) => hits.extend(found.to_vec()),
+                Ok(found) => hits.extend(found.into_vec()),
                 Err(all) => hits.extend(definition.scan(&all, value.as_str())),
             }
         }

@@ -5,9 +5,7 @@ use std::borrow::Borrow;
 use std::hash::Hash;
 
 use hashbrown::HashTable;
-use informers_core::Entry;
 
-use crate::blocks::{Blocks, Snapshot};
 use crate::primary::spread;
 
 /// A value computed outside the lock, with its hash. Taken only if it opens a new posting.
@@ -15,34 +13,28 @@ pub(crate) type Staged<V> = (u32, Option<V>);
 
 /// The postings of one index.
 ///
-/// An object is named by its place in the primary map. Its [`Places`] say where it stands in which posting,
-/// so that an update with unchanged values exchanges one pointer per value, and no operation depends on the
-/// length of a posting.
-pub(crate) struct Postings<T, V> {
+/// An object is named by its place in the primary map. Its [`Places`] say where it stands in which posting, so
+/// that no operation depends on the length of a posting, and an update with unchanged values changes nothing
+/// here.
+pub(crate) struct Postings<V> {
     table: HashTable<u32>,
-    postings: Vec<Posting<T, V>>,
+    postings: Vec<Posting<V>>,
     free: Vec<u32>,
     places: Vec<Places>,
 }
 
-struct Posting<T, V> {
+struct Posting<V> {
     /// None while the posting is on the free list.
     value: Option<V>,
     hash: u32,
-    members: Members<T>,
+    members: Members,
 }
 
-/// The objects of one value, each with its place in the primary map.
-enum Members<T> {
-    None,
+/// The objects of one value.
+enum Members {
     /// Most postings of an index by a unique value stay like this, without an allocation.
-    One(Entry<T>, u32),
-    Many(Many<T>),
-}
-
-struct Many<T> {
-    entries: Blocks<T>,
-    objects: Vec<u32>,
+    One(u32),
+    Many(Vec<u32>),
 }
 
 /// Where an object stands: in posting `posting`, as its member number `at`.
@@ -60,12 +52,12 @@ enum Places {
 }
 
 /// Postings of any value type.
-pub(crate) trait AnyPostings<T>: Any + Send + Sync {
+pub(crate) trait AnyPostings: Any + Send + Sync {
     fn as_any(&self) -> &dyn Any;
     fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 
-impl<T: Send + Sync + 'static, V: Send + Sync + 'static> AnyPostings<T> for Postings<T, V> {
+impl<V: Send + Sync + 'static> AnyPostings for Postings<V> {
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -75,7 +67,7 @@ impl<T: Send + Sync + 'static, V: Send + Sync + 'static> AnyPostings<T> for Post
     }
 }
 
-impl<T, V> Postings<T, V> {
+impl<V> Postings<V> {
     pub(crate) fn with_capacity(objects: usize) -> Self {
         Self {
             table: HashTable::new(),
@@ -86,34 +78,17 @@ impl<T, V> Postings<T, V> {
     }
 }
 
-impl<T, V: Eq> Postings<T, V> {
-    fn find<Q: Eq + Hash + ?Sized>(&self, hash: u32, value: &Q) -> Option<&Posting<T, V>>
+impl<V: Eq> Postings<V> {
+    /// The objects with this value, in any order.
+    pub(crate) fn find<Q: Eq + Hash + ?Sized>(&self, hash: u32, value: &Q) -> &[u32]
     where
         V: Borrow<Q>,
     {
-        let at = self.table.find(spread(hash), |&at| {
+        let found = self.table.find(spread(hash), |&at| {
             let posting = &self.postings[at as usize];
             posting.hash == hash && posting.value.as_ref().is_some_and(|own| own.borrow() == value)
-        })?;
-        self.postings.get(*at as usize)
-    }
-
-    pub(crate) fn snapshot<Q: Eq + Hash + ?Sized>(&self, hash: u32, value: &Q) -> Snapshot<T>
-    where
-        V: Borrow<Q>,
-    {
-        match self.find(hash, value).map(|posting| &posting.members) {
-            None | Some(Members::None) => Snapshot::Empty,
-            Some(Members::One(entry, _)) => Snapshot::One(entry.clone()),
-            Some(Members::Many(many)) => many.entries.snapshot(),
-        }
-    }
-
-    pub(crate) fn count<Q: Eq + Hash + ?Sized>(&self, hash: u32, value: &Q) -> usize
-    where
-        V: Borrow<Q>,
-    {
-        self.find(hash, value).map_or(0, |posting| posting.members.len())
+        });
+        found.map_or(&[], |&at| self.postings[at as usize].members.as_slice())
     }
 
     /// The values that at least one object has.
@@ -123,21 +98,14 @@ impl<T, V: Eq> Postings<T, V> {
 
     /// Indexes the object at place `object`, new or not, under these values and no other. Values that no
     /// object has any more go to `trash`, to be dropped without the lock.
-    pub(crate) fn put(
-        &mut self,
-        object: u32,
-        entry: &Entry<T>,
-        values: &mut [Staged<V>],
-        trash: &mut Vec<V>,
-    ) {
+    pub(crate) fn put(&mut self, object: u32, values: &mut [Staged<V>], trash: &mut Vec<V>) {
         if object as usize == self.places.len() {
             self.places.push(Places::None);
         }
-        // The one case that matters for speed: one value before, the same one now.
+        // The case that matters for speed: one value before, the same one now.
         if let (Places::One(place), [(hash, Some(value))]) = (&self.places[object as usize], &*values) {
-            let posting = &mut self.postings[place.posting as usize];
+            let posting = &self.postings[place.posting as usize];
             if posting.hash == *hash && posting.value.as_ref() == Some(value) {
-                posting.members.set(place.at, entry.clone());
                 return;
             }
         }
@@ -148,13 +116,9 @@ impl<T, V: Eq> Postings<T, V> {
             if new.iter().any(|place| place.posting == posting) {
                 continue;
             }
-            let members = &mut self.postings[posting as usize].members;
             let at = match old.iter().find(|place| place.posting == posting) {
-                Some(place) => {
-                    members.set(place.at, entry.clone());
-                    place.at
-                }
-                None => members.push(entry.clone(), object),
+                Some(place) => place.at,
+                None => self.postings[posting as usize].members.push(object),
             };
             new.push(Place { posting, at });
         }
@@ -191,7 +155,7 @@ impl<T, V: Eq> Postings<T, V> {
         if let Some(&at) = found {
             return Some(at);
         }
-        let posting = Posting { value: Some(value.take()?), hash, members: Members::None };
+        let posting = Posting { value: Some(value.take()?), hash, members: Members::Many(Vec::new()) };
         let at = match self.free.pop() {
             Some(at) => {
                 self.postings[at as usize] = posting;
@@ -212,11 +176,11 @@ impl<T, V: Eq> Postings<T, V> {
     fn leave(&mut self, place: Place, trash: &mut Vec<V>) {
         let posting = &mut self.postings[place.posting as usize];
         if let Some(moved) = posting.members.swap_remove(place.at) {
-            let last = posting.members.len() as u32;
+            let last = posting.members.as_slice().len() as u32;
             self.places[moved as usize].renumber(Place { posting: place.posting, at: last }, place.at);
         }
-        if posting.members.len() == 0 {
-            posting.members = Members::None;
+        if posting.members.as_slice().is_empty() {
+            posting.members = Members::Many(Vec::new());
             trash.extend(posting.value.take());
             if let Ok(found) = self.table.find_entry(spread(posting.hash), |&at| at == place.posting) {
                 found.remove();
@@ -226,62 +190,42 @@ impl<T, V: Eq> Postings<T, V> {
     }
 }
 
-impl<T> Members<T> {
-    fn len(&self) -> usize {
+impl Members {
+    fn as_slice(&self) -> &[u32] {
         match self {
-            Self::None => 0,
-            Self::One(..) => 1,
-            Self::Many(many) => many.objects.len(),
+            Self::One(object) => std::slice::from_ref(object),
+            Self::Many(objects) => objects,
         }
     }
 
-    fn set(&mut self, at: u32, entry: Entry<T>) {
+    /// Gives its number.
+    fn push(&mut self, object: u32) -> u32 {
         match self {
-            Self::None => {}
-            Self::One(own, _) => *own = entry,
-            Self::Many(many) => drop(many.entries.set(at as usize, entry)),
+            Self::One(first) => *self = Self::Many(vec![*first, object]),
+            Self::Many(objects) if objects.is_empty() => *self = Self::One(object),
+            Self::Many(objects) => objects.push(object),
         }
-    }
-
-    fn push(&mut self, entry: Entry<T>, object: u32) -> u32 {
-        match std::mem::replace(self, Self::None) {
-            Self::None => *self = Self::One(entry, object),
-            Self::One(first, first_object) => {
-                let mut entries = Blocks::with_capacity(2);
-                entries.push(first);
-                entries.push(entry);
-                *self = Self::Many(Many { entries, objects: vec![first_object, object] });
-            }
-            Self::Many(mut many) => {
-                many.entries.push(entry);
-                many.objects.push(object);
-                *self = Self::Many(many);
-            }
-        }
-        (self.len() - 1) as u32
+        (self.as_slice().len() - 1) as u32
     }
 
     /// Gives the object that moved into the gap, if one did.
     fn swap_remove(&mut self, at: u32) -> Option<u32> {
         match self {
-            Self::None => None,
-            Self::One(..) => {
-                *self = Self::None;
+            Self::One(_) => {
+                *self = Self::Many(Vec::new());
                 None
             }
-            Self::Many(many) => {
-                many.entries.swap_remove(at as usize);
-                many.objects.swap_remove(at as usize);
-                many.objects.get(at as usize).copied()
+            Self::Many(objects) => {
+                objects.swap_remove(at as usize);
+                objects.get(at as usize).copied()
             }
         }
     }
 
     fn renumber(&mut self, at: u32, object: u32) {
         match self {
-            Self::None => {}
-            Self::One(_, own) => *own = object,
-            Self::Many(many) => many.objects[at as usize] = object,
+            Self::One(own) => *own = object,
+            Self::Many(objects) => objects[at as usize] = object,
         }
     }
 }

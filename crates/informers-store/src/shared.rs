@@ -24,7 +24,7 @@ pub(crate) struct Shared<T> {
 
 pub(crate) struct Inner<T> {
     pub(crate) primary: Primary<T>,
-    pub(crate) indexes: Vec<Box<dyn AnyPostings<T>>>,
+    pub(crate) indexes: Vec<Box<dyn AnyPostings>>,
     pub(crate) names: BTreeMap<Arc<str>, Named<T>>,
     pub(crate) version: ResourceVersion,
 }

@@ -40,8 +40,8 @@ pub(crate) trait AnyStaging<T>: Send {
     /// Computes the values of one entry more. Runs user code.
     fn stage(&mut self, entry: &Entry<T>) -> Option<IndexError>;
     /// Puts the entry that was staged first and not yet put.
-    fn put(&mut self, postings: &mut dyn AnyPostings<T>, object: u32, entry: &Entry<T>);
-    fn remove(&mut self, postings: &mut dyn AnyPostings<T>, object: u32);
+    fn put(&mut self, postings: &mut dyn AnyPostings, object: u32);
+    fn remove(&mut self, postings: &mut dyn AnyPostings, object: u32);
     fn clear(&mut self);
 }
 
@@ -59,17 +59,17 @@ where
         result.err().map(|fault| IndexError::new(entry.key(), self.definition.name(), fault))
     }
 
-    fn put(&mut self, postings: &mut dyn AnyPostings<T>, object: u32, entry: &Entry<T>) {
+    fn put(&mut self, postings: &mut dyn AnyPostings, object: u32) {
         let start = if self.next == 0 { 0 } else { self.ends[self.next - 1] };
         let end = self.ends[self.next];
         self.next += 1;
-        if let Some(postings) = postings.as_any_mut().downcast_mut::<Postings<T, V>>() {
-            postings.put(object, entry, &mut self.values[start..end], &mut self.trash);
+        if let Some(postings) = postings.as_any_mut().downcast_mut::<Postings<V>>() {
+            postings.put(object, &mut self.values[start..end], &mut self.trash);
         }
     }
 
-    fn remove(&mut self, postings: &mut dyn AnyPostings<T>, object: u32) {
-        if let Some(postings) = postings.as_any_mut().downcast_mut::<Postings<T, V>>() {
+    fn remove(&mut self, postings: &mut dyn AnyPostings, object: u32) {
+        if let Some(postings) = postings.as_any_mut().downcast_mut::<Postings<V>>() {
             postings.remove(object, &mut self.trash);
         }
     }
@@ -114,13 +114,13 @@ impl<T: Send + Sync + 'static> Stager<T> {
         }
     }
 
-    pub(crate) fn put(&mut self, indexes: &mut [Box<dyn AnyPostings<T>>], object: u32, entry: &Entry<T>) {
+    pub(crate) fn put(&mut self, indexes: &mut [Box<dyn AnyPostings>], object: u32) {
         for (area, postings) in self.areas.iter_mut().zip(indexes) {
-            area.put(&mut **postings, object, entry);
+            area.put(&mut **postings, object);
         }
     }
 
-    pub(crate) fn remove(&mut self, indexes: &mut [Box<dyn AnyPostings<T>>], object: u32) {
+    pub(crate) fn remove(&mut self, indexes: &mut [Box<dyn AnyPostings>], object: u32) {
         for (area, postings) in self.areas.iter_mut().zip(indexes) {
             area.remove(&mut **postings, object);
         }

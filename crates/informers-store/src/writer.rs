@@ -108,7 +108,7 @@ impl<T: Send + Sync + 'static> StoreWriter<T> {
     /// Removes what is under a key, and gives it. The version of the store stays.
     pub fn remove(&mut self, key: &str) -> Option<Entry<T>> {
         let hash = self.shared.hash(key);
-        let old = remove(&self.shared, &mut self.shared.write(), &mut self.stager, hash, key);
+        let old = remove(&mut self.shared.write(), &mut self.stager, hash, key);
         self.finish();
         old
     }
@@ -225,7 +225,7 @@ impl<T: Send + Sync + 'static> StoreWriter<T> {
     pub(crate) fn install_built(
         &mut self,
         pending: PendingIndex<T>,
-        built: Built<T>,
+        built: Built,
     ) -> Result<(), PendingIndex<T>> {
         if self.shared.read().primary.changes() != built.changes {
             return Err(pending);
@@ -251,7 +251,7 @@ impl<T: Send + Sync + 'static> StoreWriter<T> {
 /// New content of a store, built without its lock.
 pub(crate) struct Content<T> {
     primary: Primary<T>,
-    indexes: Vec<Box<dyn AnyPostings<T>>>,
+    indexes: Vec<Box<dyn AnyPostings>>,
     pub(crate) errors: Vec<IndexError>,
 }
 
@@ -263,8 +263,9 @@ impl<T: Send + Sync + 'static> Content<T> {
     ) -> Self {
         let mut primary = Primary::with_capacity(entries.len());
         for entry in entries {
-            let (at, _) = primary.insert(shared.hash(entry.key().as_str()), &entry);
-            primary.list(at, entry);
+            let hash = shared.hash(entry.key().as_str());
+            let at = primary.place(hash, entry.key().as_str());
+            primary.put(at, hash, entry);
         }
         let all = primary.entries().snapshot();
         let mut errors = Vec::new();
@@ -297,10 +298,10 @@ fn commit<T: Send + Sync + 'static>(
     for (write, hash) in writes.into_iter().zip(hashes) {
         old.push(match write {
             Write::Insert(entry) => insert(&mut inner, stager, hash, entry, parity),
-            Write::Remove(key) => remove(shared, &mut inner, stager, hash, key.as_str()),
+            Write::Remove(key) => remove(&mut inner, stager, hash, key.as_str()),
             Write::RemoveAs(entry) => {
                 follow(&mut inner.version, entry.version(), parity);
-                let old = remove(shared, &mut inner, stager, hash, entry.key().as_str());
+                let old = remove(&mut inner, stager, hash, entry.key().as_str());
                 final_states.push(entry);
                 old
             }
@@ -321,20 +322,18 @@ fn insert<T: Send + Sync + 'static>(
     parity: Parity,
 ) -> Option<Entry<T>> {
     follow(&mut inner.version, entry.version(), parity);
-    let (at, old) = inner.primary.insert(hash, &entry);
-    stager.put(&mut inner.indexes, at, &entry);
-    inner.primary.list(at, entry);
-    old
+    let at = inner.primary.place(hash, entry.key().as_str());
+    stager.put(&mut inner.indexes, at);
+    inner.primary.put(at, hash, entry)
 }
 
 fn remove<T: Send + Sync + 'static>(
-    shared: &Shared<T>,
     inner: &mut Inner<T>,
     stager: &mut Stager<T>,
     hash: u32,
     key: &str,
 ) -> Option<Entry<T>> {
-    let removed = inner.primary.remove(hash, key, |key| shared.hash(key))?;
+    let removed = inner.primary.remove(hash, key)?;
     stager.remove(&mut inner.indexes, removed.at);
     Some(removed.entry)
 }

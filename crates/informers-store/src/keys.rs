@@ -1,0 +1,173 @@
+//! The text of all keys once more, close together.
+
+use std::ops::Range;
+
+/// Keys per chunk of text.
+const CHUNK: usize = 64;
+
+/// The length that stands for "too long to be copied"; names in Kubernetes have at most 253 bytes.
+const LONG: u16 = u16::MAX;
+
+/// The keys of all entries by place, each with its hash.
+///
+/// The text that an entry has of its key lies wherever it was decoded. A look-up compares keys, so it reads a
+/// copy among its neighbours instead of following two pointers. Chunks are small, so that no write ever has much
+/// to tidy up.
+#[derive(Default)]
+pub(crate) struct Keys {
+    spans: Vec<Span>,
+    chunks: Vec<Chunk>,
+}
+
+/// A key's hash, and where its text is in its chunk.
+#[derive(Clone, Copy)]
+struct Span {
+    hash: u32,
+    start: u32,
+    len: u16,
+}
+
+#[derive(Default)]
+struct Chunk {
+    text: Vec<u8>,
+    /// Bytes of keys that are gone.
+    dead: usize,
+}
+
+impl Keys {
+    pub(crate) fn with_capacity(keys: usize) -> Self {
+        Self { spans: Vec::with_capacity(keys), chunks: Vec::with_capacity(keys.div_ceil(CHUNK)) }
+    }
+
+    pub(crate) fn hash(&self, at: usize) -> u32 {
+        self.spans[at].hash
+    }
+
+    /// Whether this is the key at a place. None if only the entry can tell.
+    pub(crate) fn is(&self, at: usize, hash: u32, key: &str) -> Option<bool> {
+        let span = self.spans[at];
+        if span.hash != hash {
+            return Some(false);
+        }
+        let text = &self.chunks[at / CHUNK].text;
+        (span.len != LONG).then(|| text.get(span.range()) == Some(key.as_bytes()))
+    }
+
+    pub(crate) fn push(&mut self, hash: u32, key: &str) {
+        let at = self.spans.len();
+        if at.is_multiple_of(CHUNK) {
+            self.chunks.push(Chunk::default());
+        }
+        let span = self.chunks[at / CHUNK].append(hash, key.as_bytes(), CHUNK - at % CHUNK);
+        self.spans.push(span);
+    }
+
+    /// Takes one out; the last one, whose text is `last_key`, takes its place.
+    pub(crate) fn swap_remove(&mut self, at: usize, last_key: &str) {
+        let last = self.spans.len() - 1;
+        let Span { hash, .. } = self.spans[last];
+        self.forget(last);
+        self.spans.pop();
+        if last.is_multiple_of(CHUNK) {
+            self.chunks.pop();
+        }
+        if at < last {
+            self.forget(at);
+            self.spans[at] = self.chunks[at / CHUNK].append(hash, last_key.as_bytes(), 1);
+        }
+    }
+
+    /// Gives up the text of a place, and tidies the chunk up where more is dead than alive.
+    fn forget(&mut self, at: usize) {
+        let span = &mut self.spans[at];
+        let chunk = &mut self.chunks[at / CHUNK];
+        chunk.dead += span.range().len();
+        span.len = 0;
+        if chunk.dead <= chunk.text.len() / 2 {
+            return;
+        }
+        let old = std::mem::take(&mut chunk.text);
+        chunk.dead = 0;
+        chunk.text.reserve_exact(old.len());
+        for span in self.spans[at / CHUNK * CHUNK..].iter_mut().take(CHUNK) {
+            let range = span.range();
+            span.start = chunk.text.len() as u32;
+            chunk.text.extend_from_slice(&old[range]);
+        }
+    }
+}
+
+impl Chunk {
+    /// `more`: how many keys like this one may still come.
+    fn append(&mut self, hash: u32, key: &[u8], more: usize) -> Span {
+        let Some(len) = u16::try_from(key.len()).ok().filter(|len| *len != LONG) else {
+            return Span { hash, start: 0, len: LONG };
+        };
+        if self.text.capacity() - self.text.len() < key.len() {
+            self.text.reserve_exact(more * key.len());
+        }
+        // A chunk has 64 keys of less than 64 KiB, and as much again that is dead.
+        let start = self.text.len() as u32;
+        self.text.extend_from_slice(key);
+        Span { hash, start, len }
+    }
+}
+
+impl Span {
+    fn range(self) -> Range<usize> {
+        let start = self.start as usize;
+        start..start + if self.len == LONG { 0 } else { usize::from(self.len) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(n: usize) -> String {
+        if n % 50 == 7 { "long".repeat(20_000) + &n.to_string() } else { format!("ns-{}/pod-{n}", n % 3) }
+    }
+
+    fn check(keys: &Keys, model: &[String]) {
+        assert_eq!(keys.spans.len(), model.len());
+        assert_eq!(keys.chunks.len(), model.len().div_ceil(CHUNK));
+        for (at, key) in model.iter().enumerate() {
+            let long = key.len() >= usize::from(LONG);
+            assert_eq!(keys.hash(at), key.len() as u32);
+            assert_eq!(keys.is(at, key.len() as u32, key), (!long).then_some(true), "{at}");
+            assert_eq!(keys.is(at, key.len() as u32, "other"), (!long).then_some(false));
+            assert_eq!(keys.is(at, 0, key), Some(false));
+        }
+    }
+
+    #[test]
+    fn behaves_as_a_vector_and_keeps_little_dead_text() {
+        let (mut keys, mut model) = (Keys::default(), Vec::new());
+        let mut next = 0;
+        let mut random = 7_usize;
+        for round in 0..40 {
+            for _ in 0..50 {
+                keys.push(key(next).len() as u32, &key(next));
+                model.push(key(next));
+                next += 1;
+            }
+            for _ in 0..if round < 20 { 30 } else { 65 } {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                if let Some(last) = model.last().cloned() {
+                    let at = (random >> 33) % model.len();
+                    keys.swap_remove(at, &last);
+                    model.swap_remove(at);
+                }
+            }
+            check(&keys, &model);
+        }
+        for chunk in &keys.chunks {
+            assert!(chunk.dead <= chunk.text.len() / 2);
+        }
+        while let Some(last) = model.last().cloned() {
+            keys.swap_remove(0, &last);
+            model.swap_remove(0);
+        }
+        check(&keys, &[]);
+    }
+}
