@@ -1,10 +1,12 @@
 //! The task that writes Events.
 
 use std::hash::{BuildHasher as _, RandomState};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures_util::future::{Either, FutureExt as _, select};
 use http::{HeaderMap, HeaderValue, Method, header};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
@@ -64,10 +66,14 @@ impl Driver {
             if is_closing {
                 self.queue.close();
             }
-            let next = tokio::select! {
-                biased;
-                _ = self.closing.wait_for(|closing| *closing), if !is_closing => continue,
-                next = self.queue.recv() => next,
+            let next = if is_closing {
+                self.queue.recv().await
+            } else {
+                let told = pin!(self.closing.wait_for(|closing| *closing).map(drop));
+                match select(told, pin!(self.queue.recv())).await {
+                    Either::Left(_) => continue,
+                    Either::Right((next, _)) => next,
+                }
             };
             let Some(observation) = next else { return };
             if unreachable && self.is_closing() {
@@ -108,11 +114,9 @@ impl Driver {
                 log_loss(&error, write);
                 return false;
             };
-            tokio::select! {
-                () = tokio::time::sleep(wait) => {}
-                // There is time for one more try.
-                _ = self.closing.wait_for(|closing| *closing) => {}
-            }
+            // When it is told to close, there is time for one more try.
+            let told = self.closing.wait_for(|closing| *closing);
+            drop(tokio::time::timeout(wait, told).await);
         }
     }
 
