@@ -14,7 +14,7 @@ use crate::shared::Shared;
 ///
 /// When it is dropped, the queue is closed and what waits is discarded.
 ///
-/// From [`in_order_queue`](crate::in_order_queue) and [`delta_fifo`](crate::delta_fifo()).
+/// From [`in_order_queue`](crate::in_order_queue), [`delta_fifo`](crate::delta_fifo()) and [`fifo`](crate::fifo()).
 pub struct Consumer<T> {
     shared: Arc<Shared<T>>,
     retry_on_error: bool,

@@ -273,18 +273,29 @@ impl<T> DeltaFifo<T> {
     ///
     /// Deltas of several objects, or of none, are dropped too.
     pub fn add_if_not_present(&mut self, deltas: Vec<Delta<T>>) {
-        let Some(key) = deltas.first().and_then(Delta::key).cloned() else { return };
+        drop(self.offer(deltas));
+    }
+
+    /// As [`add_if_not_present`](Self::add_if_not_present); gives what was not added.
+    pub(crate) fn offer(&mut self, deltas: Vec<Delta<T>>) -> Vec<Delta<T>> {
+        let Some(key) = deltas.first().and_then(Delta::key).cloned() else { return deltas };
         self.population.changed();
-        if !self.items.contains_key(&key) && deltas.iter().all(|delta| delta.key() == Some(&key)) {
-            self.line.push_back(key.clone());
-            self.items.insert(key, deltas);
+        if self.items.contains_key(&key) || deltas.iter().any(|delta| delta.key() != Some(&key)) {
+            return deltas;
         }
+        self.line.push_back(key.clone());
+        self.items.insert(key, deltas);
+        Vec::new()
     }
 
     /// Finishes a popped object and puts it at the end of the line again, unless it is in line already.
     pub fn put_back(&mut self, popped: Popped<T>) {
+        drop(self.take_back(popped));
+    }
+
+    pub(crate) fn take_back(&mut self, popped: Popped<T>) -> Vec<Delta<T>> {
         self.finish(popped.ticket);
-        self.add_if_not_present(popped.deltas);
+        self.offer(popped.deltas)
     }
 
     /// Whether everything that belongs to the first population has been processed. Stays true.

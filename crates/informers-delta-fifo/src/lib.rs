@@ -2,15 +2,17 @@
 //!
 //! A reflector reads a collection of a Kubernetes API server and puts what it learns into a queue; whoever
 //! keeps the store takes it out, in batches and at his own pace. The queue keeps the order, tells which
-//! objects a list left out, and knows when the first list has been processed. There are two, as in
+//! objects a list left out, and knows when the first list has been processed. There are three, as in
 //! client-go:
 //!
 //! - [`InOrderQueue`] (client-go's `RealFIFO`, its default since 1.36): every change in the order in which it
 //!   came, a whole list as one change that the consumer applies at once.
 //! - [`DeltaFifo`] (client-go's `DeltaFIFO`): one place in line for each object, with all its changes.
+//! - [`Fifo`] (client-go's plain `FIFO`): one place in line for each object, with its newest state alone and no deletions,
+//!   for consumers that keep no store.
 //!
-//! Both are machines without lock, task or clock, to be used alone where one task does everything.
-//! [`in_order_queue`] and [`delta_fifo()`] put them between tasks: any number of [`QueueSink`]s on one side,
+//! All are machines without lock, task or clock, to be used alone where one task does everything.
+//! [`in_order_queue`], [`delta_fifo()`] and [`fifo()`] put them between tasks: any number of [`QueueSink`]s on one side,
 //! one [`Consumer`] on the other. They need no runtime of their own.
 //!
 //! ```
@@ -61,6 +63,7 @@ mod consumer;
 mod delta;
 mod delta_fifo;
 mod error;
+mod fifo;
 mod in_flight;
 mod in_order;
 mod intake;
@@ -77,9 +80,10 @@ pub use consumer::{Batch, Consumer, Outcome};
 pub use delta::{Bookmark, Deleted, Delta, ReplacedAll};
 pub use delta_fifo::DeltaFifo;
 pub use error::Closed;
+pub use fifo::Fifo;
 pub use in_order::{InOrderQueue, Popped};
 pub use options::QueueOptions;
 pub use parity::Parity;
 pub use population::Ticket;
-pub use shared::{SharedQueue, Synced, delta_fifo, in_order_queue};
+pub use shared::{SharedQueue, Synced, delta_fifo, fifo, in_order_queue};
 pub use sink::QueueSink;

@@ -1,4 +1,4 @@
-//! Either queue behind one driver.
+//! Any of the queues behind one driver.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use informers_core::{Entry, KnownObjects, ObjectKey, ResourceVersion, Scope, Und
 
 use crate::delta::{Deleted, Delta, ReplacedAll};
 use crate::delta_fifo::DeltaFifo;
+use crate::fifo::Fifo;
 use crate::in_order::{InOrderQueue, Popped};
 use crate::parity::Parity;
 use crate::population::Ticket;
@@ -14,6 +15,7 @@ use crate::population::Ticket;
 pub(crate) enum Machine<T> {
     InOrder(InOrderQueue<T>),
     DeltaFifo(DeltaFifo<T>),
+    Fifo(Fifo<T>),
 }
 
 /// The same call on whichever queue it is.
@@ -22,6 +24,7 @@ macro_rules! either {
         match $machine {
             Machine::InOrder($queue) => $call,
             Machine::DeltaFifo($queue) => $call,
+            Machine::Fifo($queue) => $call,
         }
     };
 }
@@ -32,7 +35,11 @@ impl<T> Machine<T> {
     }
 
     pub(crate) fn known(&self) -> Option<&Arc<dyn KnownObjects<T>>> {
-        either!(self, queue => queue.known())
+        match self {
+            Self::InOrder(queue) => queue.known(),
+            Self::DeltaFifo(queue) => queue.known(),
+            Self::Fifo(_) => None,
+        }
     }
 
     pub(crate) fn add(&mut self, entry: Entry<T>) {
@@ -54,6 +61,7 @@ impl<T> Machine<T> {
                 Ok(())
             }
             Self::DeltaFifo(queue) => queue.mark_undecodable(undecodable),
+            Self::Fifo(queue) => queue.mark_undecodable(undecodable),
         }
     }
 
@@ -62,6 +70,7 @@ impl<T> Machine<T> {
         match self {
             Self::InOrder(_) => true,
             Self::DeltaFifo(queue) => queue.has(key),
+            Self::Fifo(queue) => queue.has(key),
         }
     }
 
@@ -69,7 +78,7 @@ impl<T> Machine<T> {
     pub(crate) fn takes_lists_apart(&self) -> bool {
         match self {
             Self::InOrder(queue) => queue.known().is_some(),
-            Self::DeltaFifo(_) => true,
+            Self::DeltaFifo(_) | Self::Fifo(_) => true,
         }
     }
 
@@ -91,13 +100,18 @@ impl<T> Machine<T> {
     }
 
     pub(crate) fn resync(&mut self) {
-        either!(self, queue => queue.resync());
+        match self {
+            Self::InOrder(queue) => queue.resync(),
+            Self::DeltaFifo(queue) => queue.resync(),
+            // It has no store whose objects it could show again.
+            Self::Fifo(_) => {}
+        }
     }
 
     pub(crate) fn bookmark(&mut self, scope: Scope, version: ResourceVersion) {
         match self {
             Self::InOrder(queue) => queue.bookmark(scope, version),
-            Self::DeltaFifo(_) => {}
+            Self::DeltaFifo(_) | Self::Fifo(_) => {}
         }
     }
 
@@ -109,6 +123,7 @@ impl<T> Machine<T> {
         match self {
             Self::InOrder(queue) => queue.pop_batch(),
             Self::DeltaFifo(queue) => queue.pop(),
+            Self::Fifo(queue) => queue.pop(),
         }
     }
 
@@ -116,8 +131,25 @@ impl<T> Machine<T> {
         either!(self, queue => queue.finish(ticket));
     }
 
-    pub(crate) fn put_back(&mut self, popped: Popped<T>) {
-        either!(self, queue => queue.put_back(popped));
+    /// Puts back what was popped; gives what has no place any more, to be dropped after the lock is released.
+    pub(crate) fn put_back(&mut self, popped: Popped<T>) -> Vec<Delta<T>> {
+        match self {
+            Self::InOrder(queue) => {
+                queue.put_back(popped);
+                Vec::new()
+            }
+            Self::DeltaFifo(queue) => queue.take_back(popped),
+            Self::Fifo(queue) => queue.take_back(popped),
+        }
+    }
+
+    /// Adds what has a place of its own and is not in line; gives the rest. None if the queue has no such places.
+    pub(crate) fn offer(&mut self, deltas: Vec<Delta<T>>) -> Result<Vec<Delta<T>>, Vec<Delta<T>>> {
+        match self {
+            Self::InOrder(_) => Err(deltas),
+            Self::DeltaFifo(queue) => Ok(queue.offer(deltas)),
+            Self::Fifo(queue) => Ok(deltas.into_iter().filter_map(|delta| queue.offer(delta)).collect()),
+        }
     }
 
     pub(crate) fn has_synced(&self) -> bool {
@@ -136,6 +168,7 @@ impl<T> Machine<T> {
         match self {
             Self::InOrder(queue) => queue.iter().cloned().collect(),
             Self::DeltaFifo(queue) => queue.iter().flat_map(|(_, deltas)| deltas.iter().cloned()).collect(),
+            Self::Fifo(queue) => queue.iter().cloned().collect(),
         }
     }
 

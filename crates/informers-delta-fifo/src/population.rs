@@ -28,6 +28,17 @@ impl Population {
         self.check();
     }
 
+    /// Whether a list that comes now is the first population.
+    pub(crate) fn is_unpopulated(&self) -> bool {
+        !self.populated
+    }
+
+    /// Initial items left the queue unprocessed, since they are gone.
+    pub(crate) fn left(&mut self, initial: usize) {
+        let waiting = self.take(initial);
+        self.finish(waiting);
+    }
+
     /// A list came; if it is the first, `count` gives the number of items to wait for.
     pub(crate) fn replaced(&mut self, count: impl FnOnce() -> usize) {
         if !self.populated {

@@ -13,6 +13,7 @@ use crate::consumer::Consumer;
 use crate::delta::{Delta, ReplacedAll};
 use crate::delta_fifo::DeltaFifo;
 use crate::error::Closed;
+use crate::fifo::Fifo;
 use crate::in_order::InOrderQueue;
 use crate::lock::{AtomicBool, Mutex, Ordering};
 use crate::machine::Machine;
@@ -65,6 +66,25 @@ pub fn delta_fifo<T: Send + Sync>(
     connect(Machine::DeltaFifo(machine), options)
 }
 
+/// Puts a [`Fifo`] between tasks: a handle for the producers' side, and the one consumer. A batch holds one object.
+///
+/// ```
+/// use informers_core::{Change, Entry, ObjectKey, Sink};
+/// use informers_delta_fifo::{Delta, Fifo, QueueOptions, fifo};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let (queue, mut consumer) = fifo(Fifo::new(), QueueOptions::default());
+/// let mut sink = queue.sink();
+/// sink.apply(Change::added(Entry::keyed(ObjectKey::cluster("a"), 1))).unwrap();
+/// sink.apply(Change::modified(Entry::keyed(ObjectKey::cluster("a"), 2))).unwrap();
+/// let batch = consumer.pop().await.unwrap();
+/// assert!(matches!(batch.deltas(), [Delta::Updated(entry)] if **entry == 2));
+/// # }
+/// ```
+pub fn fifo<T: Send + Sync>(machine: Fifo<T>, options: QueueOptions<T>) -> (SharedQueue<T>, Consumer<T>) {
+    connect(Machine::Fifo(machine), options)
+}
+
 fn connect<T>(machine: Machine<T>, options: QueueOptions<T>) -> (SharedQueue<T>, Consumer<T>) {
     let shared = Arc::new(Shared {
         name: options.name,
@@ -91,7 +111,7 @@ fn connect<T>(machine: Machine<T>, options: QueueOptions<T>) -> (SharedQueue<T>,
 /// A handle to a queue: makes sinks for producers, tells how the queue is doing, closes it. Clones are the
 /// same queue.
 ///
-/// From [`in_order_queue`] and [`delta_fifo`].
+/// From [`in_order_queue`], [`delta_fifo`] and [`fifo`].
 pub struct SharedQueue<T> {
     shared: Arc<Shared<T>>,
 }
@@ -143,6 +163,20 @@ impl<T> SharedQueue<T> {
     /// If the queue is closed.
     pub fn remove_scope(&self, scope: &Scope) -> Result<(), SinkError> {
         self.shared.produce(|state| state.machine.replace(ReplacedAll::removed(scope.clone())))
+    }
+
+    /// Puts what was taken from a [`DeltaFifo`] or a [`Fifo`], and taken out of its batch, at the end of the line again,
+    /// unless the object is in line already; then what waits is newer, and this is dropped. Up to 0.32 client-go
+    /// had it for consumers that try again later; for those that try again at once there is
+    /// [`Batch::put_back`](crate::Batch::put_back).
+    ///
+    /// # Errors
+    /// If the queue is closed, or has no place for each object.
+    pub fn add_if_not_present(&self, deltas: Vec<Delta<T>>) -> Result<(), SinkError> {
+        match self.shared.produce(|state| state.machine.offer(deltas))? {
+            Ok(_newer_waits) => Ok(()),
+            Err(_) => Err(SinkError::refused("an in-order queue has no place for each object")),
+        }
     }
 
     /// Takes nothing any more; what waits is still handed out. All who wait are woken. Closing again does
@@ -265,9 +299,10 @@ impl<T> Shared<T> {
     }
 
     /// What the consumer tells of what it took.
-    pub(crate) fn settle(&self, change: impl FnOnce(&mut Machine<T>)) {
+    pub(crate) fn settle<R>(&self, change: impl FnOnce(&mut Machine<T>) -> R) {
+        let mut left = None;
         self.update(|state| {
-            change(&mut state.machine);
+            left = Some(change(&mut state.machine));
             state.outstanding = state.outstanding.saturating_sub(1);
             // Whoever waits for a closed queue to sync learns here that it never will.
             if state.is_over() { state.observers.take() } else { Vec::new() }

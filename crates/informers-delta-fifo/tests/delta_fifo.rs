@@ -5,16 +5,11 @@ mod fixture;
 
 use std::sync::Arc;
 
-use fixture::{Store, key, list, nameless, obj, shown, undecodable};
+use fixture::{Store, key, list, nameless, obj, observed, pop, shown, undecodable};
 use informers_core::{Entry, Scope};
 use informers_delta_fifo::{Deleted, Delta, DeltaFifo, ReplacedAll};
 
-fn pop(queue: &mut DeltaFifo<u64>) -> Vec<String> {
-    let popped = queue.pop().expect("an object in line");
-    queue.finish(popped.ticket);
-    shown(&popped.deltas)
-}
-
+/// What waits, by object.
 fn waiting(queue: &DeltaFifo<u64>) -> Vec<Vec<String>> {
     queue.iter().map(|(_, deltas)| shown(deltas)).collect()
 }
@@ -22,10 +17,6 @@ fn waiting(queue: &DeltaFifo<u64>) -> Vec<Vec<String>> {
 fn with(store: &Arc<Store>) -> DeltaFifo<u64> {
     let known: Arc<Store> = Arc::clone(store);
     DeltaFifo::new().with_known(known)
-}
-
-fn observed(name: &str, version: u64) -> Deleted<u64> {
-    Deleted::observed(obj(name, version))
 }
 
 #[test]

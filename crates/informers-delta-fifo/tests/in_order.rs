@@ -5,33 +5,12 @@ mod fixture;
 
 use std::sync::Arc;
 
-use fixture::{Store, list, nameless, obj, shown, undecodable};
+use fixture::{Store, list, nameless, obj, observed, pop, pop_batch, shown, undecodable, waiting};
 use informers_core::{Entry, Scope};
-use informers_delta_fifo::{Deleted, Delta, InOrderQueue, ReplacedAll};
-
-fn pop(queue: &mut InOrderQueue<u64>) -> String {
-    let popped = queue.pop().expect("something queued");
-    queue.finish(popped.ticket);
-    assert_eq!(popped.deltas.len(), 1);
-    shown(&popped.deltas).remove(0)
-}
-
-fn pop_batch(queue: &mut InOrderQueue<u64>) -> Vec<String> {
-    let popped = queue.pop_batch().expect("something queued");
-    queue.finish(popped.ticket);
-    shown(&popped.deltas)
-}
-
-fn waiting(queue: &InOrderQueue<u64>) -> Vec<String> {
-    shown(queue.iter())
-}
+use informers_delta_fifo::{Delta, InOrderQueue, ReplacedAll};
 
 fn plain(items: impl IntoIterator<Item = Entry<u64>>) -> InOrderQueue<u64> {
     InOrderQueue::plain(Store::with(items))
-}
-
-fn observed(name: &str, version: u64) -> Deleted<u64> {
-    Deleted::observed(obj(name, version))
 }
 
 #[test]
@@ -120,7 +99,7 @@ fn add_update() {
     let mut queue = plain([]);
     queue.add(obj("foo", 10));
     queue.update(obj("foo", 15));
-    assert_eq!([pop(&mut queue), pop(&mut queue)], ["Added(foo@10)", "Updated(foo@15)"]);
+    assert_eq!([pop(&mut queue), pop(&mut queue)], [["Added(foo@10)"], ["Updated(foo@15)"]]);
     assert!(queue.pop().is_none() && queue.pop_batch().is_none());
 }
 
@@ -222,9 +201,9 @@ fn detect_line_jumpers() {
     queue.add(obj("foo", 11));
     queue.add(obj("foo", 13));
     queue.add(obj("zab", 30));
-    assert_eq!(pop(&mut queue), "Added(foo@10)");
+    assert_eq!(pop(&mut queue), ["Added(foo@10)"]);
     queue.add(obj("foo", 14));
-    let rest: Vec<_> = (0..5).map(|_| pop(&mut queue)).collect();
+    let rest: Vec<_> = (0..5).flat_map(|_| pop(&mut queue)).collect();
     assert_eq!(rest, ["Added(bar@1)", "Added(foo@11)", "Added(foo@13)", "Added(zab@30)", "Added(foo@14)"]);
 }
 

@@ -1,4 +1,4 @@
-//! Explores the interleavings of producers, the consumer and those who wait for sync, with both queues.
+//! Explores the interleavings of producers, the consumer and those who wait for sync, with each queue.
 //! `cargo xtask loom` runs it.
 #![cfg(informers_loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -9,18 +9,20 @@ use std::task::{Context, Poll, Waker};
 
 use informers_core::{Change, Entry, ObjectKey, Scope, Sink};
 use informers_delta_fifo::{
-    Closed, Consumer, DeltaFifo, InOrderQueue, QueueOptions, SharedQueue, delta_fifo, in_order_queue,
+    Closed, Consumer, DeltaFifo, Fifo, InOrderQueue, QueueOptions, SharedQueue, delta_fifo, fifo,
+    in_order_queue,
 };
 use loom::future::block_on;
 use loom::thread;
 
 type Queue = (SharedQueue<u8>, Consumer<u8>);
 
-/// Explores `check` with either queue, which asks producers to pause when one object waits.
+/// Explores `check` with each queue, which asks producers to pause when one object waits.
 fn model(check: impl Fn(Queue) + Copy + Sync + Send + 'static) {
-    let queues: [fn() -> Queue; 2] = [
+    let queues: [fn() -> Queue; 3] = [
         || in_order_queue(InOrderQueue::atomic(), QueueOptions::default().with_soft_limit(1)),
         || delta_fifo(DeltaFifo::new(), QueueOptions::default().with_soft_limit(1)),
+        || fifo(Fifo::new(), QueueOptions::default().with_soft_limit(1)),
     ];
     for queue in queues {
         let mut builder = loom::model::Builder::new();

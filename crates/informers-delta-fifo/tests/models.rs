@@ -6,9 +6,9 @@ mod fixture;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fixture::{Store, key, list, obj};
+use fixture::{Machine, Store, key, list, obj};
 use informers_core::{KnownObjects, Scope};
-use informers_delta_fifo::{Deleted, DeltaFifo, InOrderQueue, Popped, Ticket};
+use informers_delta_fifo::{Deleted, DeltaFifo, Fifo, InOrderQueue, Popped, Ticket};
 use proptest::prelude::*;
 
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
@@ -295,37 +295,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 0..80)
 }
 
-enum Queue {
-    InOrder(InOrderQueue<u64>),
-    DeltaFifo(DeltaFifo<u64>),
-}
-
-macro_rules! either {
-    ($machine:expr, $queue:ident => $call:expr) => {
-        match $machine {
-            Queue::InOrder($queue) => $call,
-            Queue::DeltaFifo($queue) => $call,
-        }
-    };
-}
-
-impl Queue {
-    fn pop(&mut self) -> Option<Popped<u64>> {
-        match self {
-            Self::InOrder(queue) => queue.pop_batch(),
-            Self::DeltaFifo(queue) => queue.pop(),
-        }
-    }
-}
-
 /// Lets the store follow the server through `queue`, and compares them at the end.
-fn follow(mut queue: Queue, store: &Store, steps: &[Step]) -> Result<(), TestCaseError> {
+fn follow(queue: &mut dyn Machine, store: &Store, steps: &[Step]) -> Result<(), TestCaseError> {
     let mut server = BTreeMap::new();
     let mut cut = true;
     let mut in_hand: Option<Popped<u64>> = None;
-    let finish = |queue: &mut Queue, popped: Popped<u64>| {
+    let finish = |queue: &mut dyn Machine, popped: Popped<u64>| {
         store.apply(&popped.deltas);
-        either!(queue, queue => queue.finish(popped.ticket));
+        queue.finish(popped.ticket);
     };
     for (version, step) in (1..).zip(steps.iter().chain([&Step::List])) {
         match step {
@@ -333,46 +310,46 @@ fn follow(mut queue: Queue, store: &Store, steps: &[Step]) -> Result<(), TestCas
                 let created = server.insert(NAMES[*at], version).is_none();
                 match (cut, created) {
                     (true, _) => {}
-                    (false, true) => either!(&mut queue, queue => queue.add(obj(NAMES[*at], version))),
-                    (false, false) => either!(&mut queue, queue => queue.update(obj(NAMES[*at], version))),
+                    (false, true) => queue.add(obj(NAMES[*at], version)),
+                    (false, false) => queue.update(obj(NAMES[*at], version)),
                 }
             }
             Step::Remove(at) => {
                 if server.remove(NAMES[*at]).is_some() && !cut {
                     let deleted = Deleted::observed(obj(NAMES[*at], version));
-                    either!(&mut queue, queue => queue.delete(deleted));
+                    queue.delete(deleted);
                 }
             }
             Step::Cut => cut = true,
             Step::List => {
                 let all = list(server.iter().map(|(name, version)| obj(name, *version)));
-                either!(&mut queue, queue => queue.replace(all));
+                queue.replace(all);
                 cut = false;
             }
-            Step::Resync => either!(&mut queue, queue => queue.resync()),
+            Step::Resync => queue.resync(),
             Step::Take => {
                 if in_hand.is_none() {
-                    in_hand = queue.pop();
+                    in_hand = queue.pop_batch();
                 }
             }
             Step::Finish => {
                 if let Some(popped) = in_hand.take() {
-                    finish(&mut queue, popped);
+                    finish(queue, popped);
                 }
             }
             Step::PutBack => {
                 if let Some(popped) = in_hand.take() {
-                    either!(&mut queue, queue => queue.put_back(popped));
+                    queue.put_back(popped);
                 }
             }
         }
     }
-    while let Some(popped) = in_hand.take().or_else(|| queue.pop()) {
-        finish(&mut queue, popped);
+    while let Some(popped) = in_hand.take().or_else(|| queue.pop_batch()) {
+        finish(queue, popped);
     }
     let expected: Vec<_> = server.iter().map(|(name, version)| format!("{name}@{version}")).collect();
     prop_assert_eq!(store.shown(), expected);
-    prop_assert!(either!(&queue, queue => queue.has_synced()));
+    prop_assert!(queue.has_synced());
     Ok(())
 }
 
@@ -381,18 +358,83 @@ proptest! {
 
     #[test]
     fn the_store_reaches_the_server_through_an_atomic_queue(steps in steps()) {
-        follow(Queue::InOrder(InOrderQueue::atomic()), &Store::with([]), &steps)?;
+        follow(&mut InOrderQueue::atomic(), &Store::with([]), &steps)?;
     }
 
     #[test]
     fn the_store_reaches_the_server_through_a_plain_queue(steps in steps()) {
         let store = Store::with([]);
-        follow(Queue::InOrder(InOrderQueue::plain(Arc::clone(&store) as _)), &store, &steps)?;
+        follow(&mut InOrderQueue::plain(Arc::clone(&store) as _), &store, &steps)?;
     }
 
     #[test]
     fn the_store_reaches_the_server_through_a_delta_fifo(steps in steps()) {
         let store = Store::with([]);
-        follow(Queue::DeltaFifo(DeltaFifo::new().with_known(Arc::clone(&store) as _)), &store, &steps)?;
+        follow(&mut DeltaFifo::new().with_known(Arc::clone(&store) as _), &store, &steps)?;
+    }
+}
+
+/// The plain `Fifo` against a line of keys beside a map of their newest versions.
+fn in_line(steps: &[Step]) -> Result<(), TestCaseError> {
+    let mut queue = Fifo::new();
+    let mut line: Vec<(&str, u64)> = Vec::new();
+    let put = |line: &mut Vec<(&'static str, u64)>, name, version| match line
+        .iter_mut()
+        .find(|(own, _)| *own == name)
+    {
+        Some(item) => item.1 = version,
+        None => line.push((name, version)),
+    };
+    for (version, step) in (1..).zip(steps) {
+        match step {
+            Step::Put(at) => {
+                queue.update(obj(NAMES[*at], version));
+                put(&mut line, NAMES[*at], version);
+            }
+            Step::Remove(at) => {
+                queue.delete(Deleted::observed(obj(NAMES[*at], version)));
+                line.retain(|(name, _)| *name != NAMES[*at]);
+            }
+            Step::List => {
+                queue.replace(list([obj(NAMES[0], version), obj(NAMES[1], version)]));
+                line.retain(|(name, _)| NAMES[..2].contains(name));
+                put(&mut line, NAMES[0], version);
+                put(&mut line, NAMES[1], version);
+            }
+            Step::Take | Step::Finish | Step::PutBack => {
+                let popped = queue.pop();
+                let first = (!line.is_empty()).then(|| line.remove(0));
+                prop_assert_eq!(
+                    popped.as_ref().map(|popped| **popped.deltas[0].entry().unwrap()),
+                    first.map(|(_, v)| v)
+                );
+                match popped {
+                    Some(popped) if matches!(step, Step::PutBack) => {
+                        queue.put_back(popped);
+                        line.extend(first);
+                    }
+                    Some(popped) => queue.finish(popped.ticket),
+                    None => {}
+                }
+            }
+            Step::Cut | Step::Resync => {}
+        }
+        let waiting: Vec<_> = queue.iter().map(|delta| **delta.entry().unwrap()).collect();
+        prop_assert_eq!(waiting, line.iter().map(|(_, version)| *version).collect::<Vec<_>>());
+    }
+    while let Some(popped) = queue.pop() {
+        queue.finish(popped.ticket);
+    }
+    prop_assert!(
+        queue.has_synced()
+            || steps.iter().all(|step| !matches!(step, Step::Put(_) | Step::Remove(_) | Step::List))
+    );
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn a_plain_fifo_equals_a_naive_line(steps in steps()) {
+        in_line(&steps)?;
     }
 }

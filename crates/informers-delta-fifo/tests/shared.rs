@@ -13,8 +13,8 @@ use std::time::Duration;
 use fixture::{Store, key, nameless, obj, shown, undecodable};
 use informers_core::{Change, Scope, Sink};
 use informers_delta_fifo::{
-    Batch, Closed, Consumer, Deleted, Delta, DeltaFifo, InOrderQueue, Outcome, QueueOptions, QueueSink,
-    SharedQueue, delta_fifo, in_order_queue,
+    Batch, Closed, Consumer, Deleted, Delta, DeltaFifo, Fifo, InOrderQueue, Outcome, QueueOptions, QueueSink,
+    SharedQueue, delta_fifo, fifo, in_order_queue,
 };
 use tokio::task::JoinHandle;
 
@@ -124,7 +124,11 @@ async fn every_kind_of_change_wakes_the_consumer() {
 #[tokio::test(start_paused = true)]
 async fn pop_should_unblock_when_closed() {
     for close in [SharedQueue::close, |queue: &SharedQueue<u64>| queue.clone().close()] {
-        for (queue, mut consumer) in [atomic(), delta_fifo(DeltaFifo::new(), QueueOptions::default())] {
+        for (queue, mut consumer) in [
+            atomic(),
+            delta_fifo(DeltaFifo::new(), QueueOptions::default()),
+            fifo(Fifo::new(), QueueOptions::default()),
+        ] {
             let task = tokio::spawn(async move { consumer.pop().await.map(drop) });
             settle().await;
             assert!(!task.is_finished());
@@ -282,7 +286,11 @@ fn a_dropped_pop_takes_nothing() {
         },
     ];
     for take_one in takes {
-        for (queue, consumer) in [atomic(), delta_fifo(DeltaFifo::new(), QueueOptions::default())] {
+        for (queue, consumer) in [
+            atomic(),
+            delta_fifo(DeltaFifo::new(), QueueOptions::default()),
+            fifo(Fifo::new(), QueueOptions::default()),
+        ] {
             let consumer = std::cell::RefCell::new(consumer);
             drop_at_each_await_point(&queue, || async { take_one(&mut consumer.borrow_mut()).await });
             assert_eq!(queue.len(), 1);
@@ -353,9 +361,11 @@ fn a_dropped_batch_counts_as_processed() {
 #[test]
 fn processing_may_ask_for_another_try() {
     let options = || QueueOptions::default().with_retry_on_error(true);
-    for (queue, mut consumer) in
-        [in_order_queue(InOrderQueue::atomic(), options()), delta_fifo(DeltaFifo::new(), options())]
-    {
+    for (queue, mut consumer) in [
+        in_order_queue(InOrderQueue::atomic(), options()),
+        delta_fifo(DeltaFifo::new(), options()),
+        fifo(Fifo::new(), options()),
+    ] {
         queue.sink().apply(Change::added(obj("a", 1))).unwrap();
         let again = |_: &[Delta<u64>], _| Ok::<_, &str>(Outcome::Requeue);
         assert_eq!(poll_once(consumer.process(again)), Poll::Ready(Ok(Ok(()))));
@@ -373,6 +383,32 @@ fn processing_may_ask_for_another_try() {
     queue.sink().apply(Change::added(obj("a", 1))).unwrap();
     assert_eq!(poll_once(consumer.process(|_, _| Err("failed"))), Poll::Ready(Ok(Err("failed"))));
     assert!(queue.is_empty());
+}
+
+#[test]
+fn what_was_taken_may_be_added_again_later_unless_there_is_something_newer() {
+    for (queue, mut consumer) in
+        [delta_fifo(DeltaFifo::new(), QueueOptions::default()), fifo(Fifo::new(), QueueOptions::default())]
+    {
+        let mut sink = queue.sink();
+        for name in ["a", "b"] {
+            sink.apply(Change::added(obj(name, 1))).unwrap();
+        }
+        let mut failed = [take(&mut consumer), take(&mut consumer)].map(|mut batch| batch.take_deltas());
+        sink.apply(Change::modified(obj("b", 2))).unwrap();
+        failed.reverse();
+        for deltas in failed {
+            queue.add_if_not_present(deltas).unwrap();
+        }
+        assert_eq!(shown(take(&mut consumer).deltas()), ["Updated(b@2)"]);
+        let again = take(&mut consumer).take_deltas();
+        assert_eq!(shown(&again), ["Added(a@1)"]);
+        queue.close();
+        assert!(queue.add_if_not_present(again).unwrap_err().is_closed());
+    }
+    let (queue, _consumer) = atomic();
+    let error = queue.add_if_not_present(vec![Delta::Added(obj("a", 1))]).unwrap_err();
+    assert!(!error.is_closed(), "{error}");
 }
 
 #[test]
@@ -617,4 +653,38 @@ fn a_bookmark_tells_of_what_its_producer_lists() {
     b.bookmark(&"3".into()).unwrap();
     let told: Vec<_> = (0..3).flat_map(|_| shown(take(&mut consumer).deltas())).collect();
     assert_eq!(told, ["Bookmark(1)", "Bookmark(namespace a@2)", "Bookmark(namespace b@3)"]);
+}
+
+/// Producers and consumer on threads: what is taken of each object only grows newer, and ends with the newest.
+#[test]
+fn a_plain_fifo_between_threads_ends_with_the_newest_of_each_object() {
+    const EACH: u64 = 500;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(3).enable_time().build().unwrap();
+    let (queue, mut consumer) = fifo(Fifo::new(), QueueOptions::default());
+    let newest = runtime.block_on(async {
+        let producers = ["a", "b"].map(|name| {
+            let mut sink = queue.sink();
+            tokio::spawn(async move {
+                for version in 1..=EACH {
+                    sink.apply(Change::added(obj(name, version))).unwrap();
+                }
+            })
+        });
+        let consumer = tokio::spawn(async move {
+            let mut newest = std::collections::BTreeMap::<String, u64>::new();
+            while let Ok(batch) = consumer.pop().await {
+                let entry = batch.deltas()[0].entry().unwrap();
+                let before = newest.insert(entry.key().to_string(), **entry);
+                assert!(before < Some(**entry), "{before:?} before {entry:?}");
+            }
+            newest
+        });
+        for producer in producers {
+            producer.await.unwrap();
+        }
+        queue.close();
+        tokio::time::timeout(Duration::from_secs(120), consumer).await.expect("a wake-up was lost").unwrap()
+    });
+    assert_eq!(newest.into_iter().collect::<Vec<_>>(), [("a".to_owned(), EACH), ("b".to_owned(), EACH)]);
 }

@@ -14,6 +14,7 @@ use loom::thread;
 use crate::delivery::{Delivery, HandlerId, counts_as_initial};
 use crate::schedule::{CalendarSchedule, SharedCalendar};
 use crate::sync::Awaited;
+use crate::synctrack::{AsyncTracker, SingleFileTracker};
 use crate::{BacklogPolicy, Error, Parity, SyncState, SyncWait};
 
 fn model(check: impl Fn(BacklogPolicy) + Copy + Sync + Send + 'static) {
@@ -182,6 +183,33 @@ fn a_stop_ends_every_wait_even_if_it_comes_with_sync() {
         let outcome = waiter.join().unwrap();
         assert!(outcome.is_ok() || outcome.unwrap_err().is_stopped());
         pipeline.join().unwrap();
+    });
+}
+
+#[test]
+fn a_tracker_is_synced_whether_the_work_or_the_handler_ends_last() {
+    model(|_| {
+        let (keys, work) = (AsyncTracker::new("keys"), SingleFileTracker::new("work"));
+        keys.start(1);
+        let in_progress = work.start();
+        let worker = thread::spawn({
+            let keys = keys.clone();
+            move || {
+                keys.finished(&1);
+                drop(in_progress);
+            }
+        });
+        let waiter = thread::spawn({
+            let (keys, work) = (keys.clone(), work.clone());
+            move || {
+                block_on(keys.synced());
+                block_on(work.synced());
+            }
+        });
+        keys.upstream_has_synced();
+        work.upstream_has_synced();
+        worker.join().unwrap();
+        waiter.join().unwrap();
     });
 }
 

@@ -75,6 +75,7 @@ mod queue;
 mod resync;
 mod schedule;
 mod sync;
+pub mod synctrack;
 mod ticks;
 mod undecodable;
 

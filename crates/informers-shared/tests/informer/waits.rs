@@ -54,7 +54,7 @@ async fn both(waits: [Wait; 2], then: impl FnOnce()) {
     assert!(tasks.iter().all(|task| !task.is_finished()), "there is something to wait for");
     then();
     for task in tasks {
-        tokio::time::timeout(Duration::from_secs(60), task).await.expect("a wake-up was lost").unwrap();
+        tokio::time::timeout(Duration::from_secs(60), task).await.unwrap().unwrap();
     }
 }
 
