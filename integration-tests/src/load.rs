@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
+use crate::harness::eventually;
 use crate::world::World;
 
 /// A stalled server must not hold up the writer that would notice its end.
@@ -49,6 +50,23 @@ impl Load {
     #[must_use]
     pub fn written(&self) -> u64 {
         self.written.load(Ordering::SeqCst)
+    }
+
+    /// Waits until `more` writes have succeeded since now, however long that takes as long as they go on.
+    ///
+    /// # Errors
+    /// When one does not come within [`PATIENCE`](crate::harness::PATIENCE) of the one before.
+    pub async fn goes_on(&self, more: u32) -> Result<()> {
+        let wanted = self.written() + u64::from(more);
+        loop {
+            let reached = self.written();
+            if reached >= wanted {
+                return Ok(());
+            }
+            let stands =
+                || async { Ok((self.written() == reached).then(|| format!("{reached} of {wanted}"))) };
+            eventually("writes go on", stands).await?;
+        }
     }
 
     /// Lets the writer end with what it does, and gives how many writes succeeded.

@@ -42,8 +42,7 @@ async fn two_hundred_watches_outlive_restarts(cluster: Arc<dyn Cluster>) -> Resu
         followers.iter().map(move |each| what(&each.informer.status().reflectors[0].1)).collect::<Vec<_>>()
     };
     for _ in 0..restarts {
-        let before = load.written();
-        eventually("writes go on", || async { Ok((load.written() < before + 30).then(String::new)) }).await?;
+        load.goes_on(30).await?;
         let watches = of_each(|status| status.watches);
         cluster.kill().await?;
         cluster.restart().await?;

@@ -8,6 +8,7 @@
 #![allow(clippy::print_stdout, reason = "a history is told to whoever asked for its seed")]
 
 mod informers_of;
+mod replicas;
 mod run;
 mod unreliable;
 

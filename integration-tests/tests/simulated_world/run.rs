@@ -54,12 +54,17 @@ pub(crate) async fn run(seed: u64, trace: &mut Trace) -> Result<()> {
     for _ in 0..rng.usize(..12) {
         change(&server, &mut rng);
     }
+    // Half of the histories; those that are kept from before there were any are others.
+    let several_servers = matches!(seed % 4, 0 | 3);
     let network = Unreliable::new(server.clone());
     let factory = Factory::new(network.clone());
     let mut informers = start(&network, &factory, seed, &mut rng)?;
     for _ in 0..STEPS {
         sleep(Duration::from_millis(if rng.u8(..4) == 0 { 0 } else { rng.u64(..6_000) })).await;
-        let told = step(&network, &mut informers, &mut rng);
+        let told = match several_servers && rng.u8(..10) == 0 {
+            true => network.lead_elsewhere(&mut rng),
+            false => step(&network, &mut informers, &mut rng),
+        };
         trace.tell(|| told);
     }
     network.mend();

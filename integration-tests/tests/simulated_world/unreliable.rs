@@ -8,11 +8,14 @@ use informers::prelude::*;
 use informers_testkit::{Fault, Faulty, FaultyCall, RequestMatch, SimulatedServer, Status, StreamFault};
 use parking_lot::Mutex;
 
-/// Puts faults before each list-watch that it gives.
+use crate::replicas::{Distance, Distant};
+
+/// Puts faults and distance before each list-watch that it gives.
 #[derive(Clone)]
 pub(crate) struct Unreliable {
     pub(crate) server: SimulatedServer,
     faulty: Arc<Mutex<Vec<Box<dyn Breakable>>>>,
+    distances: Arc<Mutex<Vec<Arc<Mutex<Distance>>>>>,
 }
 
 /// A list-watch of any type.
@@ -37,8 +40,12 @@ impl Source for Unreliable {
         resource: &Resource<T>,
         scope: &Scope,
     ) -> Result<Arc<dyn ListWatch<T>>, Error> {
-        let faulty = Faulty::over(self.server.list_watch(resource, scope)?);
+        let distance = Arc::<Mutex<Distance>>::default();
+        let list_watch = self.server.list_watch(resource, scope)?;
+        let (server, of_reader) = (self.server.clone(), Arc::clone(&distance));
+        let faulty = Faulty::over(Arc::new(Distant { list_watch, server, distance }));
         self.faulty.lock().push(Box::new(faulty.clone()));
+        self.distances.lock().push(of_reader);
         Ok(Arc::new(faulty))
     }
 }
@@ -65,7 +72,14 @@ fn error(rng: &mut fastrand::Rng) -> Error {
 
 impl Unreliable {
     pub(crate) fn new(server: SimulatedServer) -> Self {
-        Self { server, faulty: Arc::default() }
+        Self { server, faulty: Arc::default(), distances: Arc::default() }
+    }
+
+    /// Leads one reader another way to another server, and says what is to be expected of it.
+    pub(crate) fn lead_elsewhere(&self, rng: &mut fastrand::Rng) -> String {
+        let distances = self.distances.lock();
+        let reader = rng.usize(..distances.len());
+        format!("reader {reader} is {}", distances[reader].lock().change(rng))
     }
 
     /// Lets something go wrong with the next such call of one reader, and says what.
@@ -122,5 +136,6 @@ impl Unreliable {
     pub(crate) fn mend(&self) {
         self.server.clear_faults();
         self.faulty.lock().iter().for_each(|faulty| faulty.clear());
+        self.distances.lock().iter().for_each(|distance| *distance.lock() = Distance::default());
     }
 }

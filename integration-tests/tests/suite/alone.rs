@@ -36,8 +36,7 @@ async fn a_reflector_fills_a_sink_of_the_users(cluster: Arc<dyn Cluster>) -> Res
     status.wait_for(|status| status.synced).await;
     let load = Load::start(&world, 20, 14);
     for _ in 0..3 {
-        let wanted = load.written() + u64::from(40 * length());
-        eventually("writes", || async { Ok((load.written() < wanted).then(String::new)) }).await?;
+        load.goes_on(40 * length()).await?;
         gate.close().await?;
         gate.open().await?;
     }

@@ -34,8 +34,7 @@ async fn fifty_informers_share_a_client(cluster: Arc<dyn Cluster>) -> Result<()>
         // A plain server speaks HTTP/1.1, which has one connection for each watch.
         ensure!(gate.connections() <= 3, "{} connections for 50 watches over HTTP/2", gate.connections());
     }
-    let wanted = load.written() + u64::from(60 * length());
-    eventually("writes", || async { Ok((load.written() < wanted).then(String::new)) }).await?;
+    load.goes_on(60 * length()).await?;
     load.end().await?;
     for follower in &followers {
         follower.converges(&world.truth()).await?;

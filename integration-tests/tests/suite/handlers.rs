@@ -29,17 +29,14 @@ async fn handlers_come_go_and_panic_under_load(cluster: Arc<dyn Cluster>) -> Res
     let slow = follower.informer.for_each(|_| tokio::time::sleep(Duration::from_millis(50)));
     let mut kept = Vec::new();
     for round in 0..10 * length() {
-        let before = load.written();
-        eventually("writes go on", || async { Ok((load.written() < before + 20).then(String::new)) }).await?;
+        load.goes_on(20).await?;
         let policy = if round % 2 == 0 { BacklogPolicy::Coalesced } else { BacklogPolicy::InOrder };
         let (guard, history) = listen(&follower.informer, policy);
         if round % 3 == 0 {
             // Removed in the middle of what it hears, perhaps before it is shown what is there.
             guard.close().await;
             let heard = history.lock().log.len();
-            let value = load.written();
-            eventually("writes go on", || async { Ok((load.written() < value + 5).then(String::new)) })
-                .await?;
+            load.goes_on(5).await?;
             let after = history.lock().log.len();
             ensure!(after == heard, "a removed handler heard {} events more", after - heard);
             ensure!(history.lock().violations.is_empty(), "{:?}", history.lock().violations);

@@ -9,6 +9,7 @@ mod controller;
 mod crowd;
 mod custom;
 mod handlers;
+mod kube_rs;
 mod options;
 mod outages;
 mod selection;

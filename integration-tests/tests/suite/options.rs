@@ -49,8 +49,7 @@ async fn a_resync_shows_everything_again_and_asks_nothing(cluster: Arc<dyn Clust
     ensure!(later == heard, "another handler heard {} events of it", later - heard);
 
     let load = Load::start(&world, 10, 11);
-    let wanted = u64::from(100 * length());
-    eventually("writes", || async { Ok((load.written() < wanted).then(String::new)) }).await?;
+    load.goes_on(100 * length()).await?;
     load.end().await?;
     follower.converges(&world.truth()).await?;
     follower.stop().await;

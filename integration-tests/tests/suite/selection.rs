@@ -41,8 +41,7 @@ async fn objects_move_in_and_out_of_selectors_under_load(cluster: Arc<dyn Cluste
         followers.push((Follower::of_config_maps(informer)?.start().await?, truth));
     }
     let load = Load::start(&world, 12, 6);
-    let wanted = u64::from(200 * length());
-    eventually("writes", || async { Ok((load.written() < wanted).then(String::new)) }).await?;
+    load.goes_on(200 * length()).await?;
     load.end().await?;
     for (follower, truth) in &followers {
         follower.converges(truth).await?;
@@ -63,9 +62,8 @@ async fn several_namespaces_make_one_view(cluster: Arc<dyn Cluster>) -> Result<(
     let informer = factory(cluster.kubeconfig())?.informer_with::<ConfigMap>(options)?;
     let follower = Follower::of_config_maps(informer)?.start().await?;
     let loads: Vec<_> = worlds.iter().zip(7..).map(|(world, seed)| Load::start(world, 10, seed)).collect();
-    let wanted = u64::from(50 * length());
     for load in &loads {
-        eventually("writes", || async { Ok((load.written() < wanted).then(String::new)) }).await?;
+        load.goes_on(50 * length()).await?;
     }
     for load in loads {
         load.end().await?;

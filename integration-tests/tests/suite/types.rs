@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use informers::kube::{dynamic, metadata, resource_type};
 use informers::prelude::*;
 use integration_tests::follower::Follower;
-use integration_tests::harness::{PATIENCE, eventually, length};
+use integration_tests::harness::{PATIENCE, length};
 use integration_tests::load::Load;
 use integration_tests::provider::Cluster;
 use integration_tests::world::{Collection, World, factory};
@@ -108,6 +108,7 @@ async fn many_types_in_one_factory(cluster: Arc<dyn Cluster>) -> Result<()> {
         "subjects": [{"kind": "User", "name": "nobody", "apiGroup": "rbac.authorization.k8s.io"}],
     });
     follow_a_type::<RoleBinding>(&world, &factory, binding).await?;
+    crate::custom::follow_a_custom_type(&world, &factory).await?;
     factory.shutdown().await;
     Ok(())
 }
@@ -133,8 +134,7 @@ async fn metadata_dynamic_and_own_types_under_load(cluster: Arc<dyn Cluster>) ->
     let load = Load::start(&world, 20, 10);
     factory.start()?;
     factory.synced().within(PATIENCE).await?;
-    let wanted = u64::from(150 * length());
-    eventually("writes", || async { Ok((load.written() < wanted).then(String::new)) }).await?;
+    load.goes_on(150 * length()).await?;
     load.end().await?;
     let truth = world.truth();
     metadata.converges(&truth).await?;
