@@ -123,3 +123,53 @@ impl<S> fmt::Debug for Settled<'_, S> {
         f.debug_struct("Settled").field("waits", &self.slot.is_some()).finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, not(informers_loom)))]
+mod tests {
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn all_who_wait_are_woken_once_and_the_newest_waker_counts() {
+        let latch = Latch::new();
+        let woken: [Arc<Woken>; 4] = std::array::from_fn(|_| Arc::default());
+        let wakers = woken.each_ref().map(|woken| Waker::from(Arc::clone(woken)));
+        let (mut first, mut second) = (pin!(latch.settled()), pin!(latch.settled()));
+        let mut gives_up = Box::pin(latch.settled());
+        assert!(first.as_mut().poll(&mut Context::from_waker(&wakers[0])).is_pending());
+        assert!(second.as_mut().poll(&mut Context::from_waker(&wakers[1])).is_pending());
+        assert!(gives_up.as_mut().poll(&mut Context::from_waker(&wakers[2])).is_pending());
+        assert!(second.as_mut().poll(&mut Context::from_waker(&wakers[3])).is_pending());
+        drop(gives_up);
+        assert!(latch.settle(7) && !latch.settle(8));
+        assert_eq!(woken.map(|woken| woken.0.load(Ordering::SeqCst)), [1, 0, 0, 1]);
+        for waiter in [first, second] {
+            assert_eq!(waiter.poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(7));
+        }
+        assert_eq!((latch.outcome(), format!("{latch:?}")), (Some(7), "Latch(Some(7))".to_owned()));
+    }
+
+    #[test]
+    fn a_number_that_was_left_is_used_again_and_one_that_nobody_has_is_passed_over() {
+        let mut waiters = Waiters::new();
+        let (first, second) = (waiters.join(), waiters.join());
+        assert!(waiters.wait(second, Waker::noop()).is_none());
+        assert!(waiters.leave(first).is_none());
+        assert!(waiters.wait(first, Waker::noop()).is_none() && waiters.wait(99, Waker::noop()).is_none());
+        assert_eq!(waiters.take().len(), 1, "who left is not woken");
+        assert_eq!(waiters.join(), first);
+    }
+}
