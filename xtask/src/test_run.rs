@@ -182,7 +182,7 @@ fn remove(file: &Path) -> Result<()> {
 }
 
 /// Runs the test runner, passing its output through while adding up its results.
-fn stream(command: &mut Command, terminal: &mut impl Write) -> Result<(ExitStatus, Totals)> {
+pub(crate) fn stream(command: &mut Command, terminal: &mut impl Write) -> Result<(ExitStatus, Totals)> {
     eprintln!("$ {}", process::line(command));
     let mut child = command.stdout(Stdio::piped()).spawn().context("starting cargo")?;
     let mut output = BufReader::new(child.stdout.take().context("cargo's output is not piped")?);

@@ -12,6 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::json;
+use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use super::{Capability, Cluster, Provider};
@@ -48,11 +49,13 @@ pub(super) async fn acquire(own: bool, needs: &[Capability]) -> Result<Result<Ar
 
 /// Those of `needs` that the cluster shows to have; that it could be stopped or compacted is not ours to try.
 async fn capabilities(admin: &AdminClient, needs: &[Capability]) -> Result<Vec<Capability>> {
+    // There is one foreign cluster in a process, and the answer may take half a minute.
+    static GOES: OnceCell<bool> = OnceCell::const_new();
     let mut found = Vec::new();
     for need in needs {
         let has = match need {
             Capability::Compact | Capability::Stop => false,
-            Capability::NamespaceGc => namespaces_go(admin).await?,
+            Capability::NamespaceGc => *GOES.get_or_try_init(|| namespaces_go(admin)).await?,
             Capability::Schedules => {
                 let nodes = admin.get("/api/v1/nodes").await?.ok()?;
                 nodes["items"].as_array().is_some_and(|nodes| nodes.iter().any(is_usable))
@@ -81,14 +84,24 @@ async fn namespaces_go(admin: &AdminClient) -> Result<bool> {
     }
     let finalized = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, "spec": {"finalizers": []}});
     let json = "application/json";
-    admin.send(Method::PUT, &format!("{path}/finalize"), json, Some(&finalized)).await?.ok()?;
+    let answer = admin.send(Method::PUT, &format!("{path}/finalize"), json, Some(&finalized)).await?;
+    if answer.status == StatusCode::NOT_FOUND {
+        return Ok(true);
+    }
+    answer.ok()?;
     Ok(false)
 }
 
 fn is_usable(node: &serde_json::Value) -> bool {
     let ready = |condition: &serde_json::Value| condition["type"] == "Ready" && condition["status"] == "True";
-    let conditions = node["status"]["conditions"].as_array();
-    node["spec"]["unschedulable"] != true && conditions.is_some_and(|all| all.iter().any(ready))
+    let repels =
+        |taint: &serde_json::Value| taint["effect"] == "NoSchedule" || taint["effect"] == "NoExecute";
+    let some = |list: &serde_json::Value, property: &dyn Fn(&serde_json::Value) -> bool| {
+        list.as_array().is_some_and(|all| all.iter().any(property))
+    };
+    node["spec"]["unschedulable"] != true
+        && some(&node["status"]["conditions"], &ready)
+        && !some(&node["spec"]["taints"], &repels)
 }
 
 #[async_trait]
@@ -220,18 +233,19 @@ mod tests {
     async fn a_cluster_shows_what_it_can_do() {
         let server = informers_testkit::ApiServer::start().await.unwrap();
         let admin = AdminClient::plain(format!("127.0.0.1:{}", server.port()));
-        let node = |name: &str, ready: &str| {
+        let node = |name: &str, ready: &str, taints: serde_json::Value| {
             server
                 .create(json!({
-                    "apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
+                    "apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": {"taints": taints},
                     "status": {"conditions": [{"type": "Ready", "status": ready}]},
                 }))
                 .unwrap();
         };
         let all = [Capability::Compact, Capability::Stop, Capability::NamespaceGc, Capability::Schedules];
-        node("node-1", "False");
+        node("node-1", "False", json!(null));
+        node("node-2", "True", json!([{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}]));
         assert_eq!(capabilities(&admin, &all).await.unwrap(), [Capability::NamespaceGc]);
-        node("node-2", "True");
+        node("node-3", "True", json!([{"key": "k", "effect": "PreferNoSchedule"}]));
         assert_eq!(
             capabilities(&admin, &all).await.unwrap(),
             [Capability::NamespaceGc, Capability::Schedules]
