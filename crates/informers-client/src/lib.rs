@@ -48,6 +48,11 @@
 //! # }).unwrap();
 //! ```
 //!
+//! # What a controller needs beside reading
+//! - [`Client::api`]: typed requests, patches and applies, subresources, changes that are repeated on conflict.
+//! - [`recorder`]: Events about objects, as `kubectl describe` shows them.
+//! - [`Discovery`]: resources by any of their names.
+//!
 //! # Features
 //! - `ring` (default): TLS with the cryptography of `ring`.
 //! - `aws-lc-rs`: TLS with that of `aws-lc-rs`, which is preferred if both are on.

@@ -12,6 +12,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::look_up::look_up;
+use super::program::{self, Failure};
 use super::{ClientCertificate, Identity, bearer};
 use crate::{ClientError, ExecPlugin, ExecPolicy, InteractiveMode, Secret, timestamp};
 
@@ -47,6 +48,10 @@ struct Held {
 }
 
 impl Exec {
+    fn new(plugin: ExecPlugin, policy: ExecPolicy) -> Self {
+        Self { plugin, policy, state: Mutex::default() }
+    }
+
     /// The one for this program in this process.
     pub(crate) fn shared(plugin: &ExecPlugin, policy: &ExecPolicy) -> Arc<Self> {
         let mut programs = PROGRAMS.lock();
@@ -57,9 +62,7 @@ impl Exec {
         if programs.len() >= MAX_REMEMBERED {
             programs.retain(|known| Arc::strong_count(known) > 1);
         }
-        let made =
-            Self { plugin: plugin.clone(), policy: policy.clone(), state: Mutex::new(State::default()) };
-        let made = Arc::new(made);
+        let made = Arc::new(Self::new(plugin.clone(), policy.clone()));
         programs.push(Arc::clone(&made));
         made
     }
@@ -179,33 +182,28 @@ impl Exec {
             .env("KUBERNETES_EXEC_INFO", info.to_string())
             .stdin(if interactive { Stdio::inherit() } else { Stdio::null() })
             .stdout(Stdio::piped())
-            .stderr(if interactive { Stdio::inherit() } else { Stdio::piped() })
-            .kill_on_drop(true);
-        let running = command.output();
-        let output = if interactive {
-            running.await
-        } else {
-            tokio::time::timeout(TIME_LIMIT, running)
-                .await
-                .map_err(|_| self.error(format!("gave no answer in {} s", TIME_LIMIT.as_secs())))?
-        };
-        let output = output.map_err(|error| {
-            let problem = match (error.kind(), &plugin.install_hint) {
-                (std::io::ErrorKind::NotFound, Some(hint)) => {
-                    format!("is not installed. {}", printable(hint.trim()))
-                }
-                (std::io::ErrorKind::NotFound, None) => "is not installed, or not in $PATH".to_owned(),
-                _ => "cannot be run".to_owned(),
-            };
-            self.error(problem).because(error)
+            .stderr(if interactive { Stdio::inherit() } else { Stdio::piped() });
+        let limit = Some(TIME_LIMIT).filter(|_| !interactive);
+        let ended = program::run(command, limit).await.map_err(|failure| match failure {
+            Failure::TooSlow { stderr } => {
+                let seconds = TIME_LIMIT.as_secs();
+                self.error(format!("gave no answer in {seconds} s{}", said(&stderr)))
+            }
+            Failure::Io(error) => {
+                let problem = match (error.kind(), &plugin.install_hint) {
+                    (std::io::ErrorKind::NotFound, Some(hint)) => {
+                        format!("is not installed. {}", printable(hint.trim()))
+                    }
+                    (std::io::ErrorKind::NotFound, None) => "is not installed, or not in $PATH".to_owned(),
+                    _ => "cannot be run".to_owned(),
+                };
+                self.error(problem).because(error)
+            }
         })?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let said: String = printable(said.trim()).chars().take(500).collect();
-            let said = if said.is_empty() { said } else { format!(": {said}") };
-            return Err(self.error(format!("failed ({}){said}", output.status)));
+        if !ended.status.success() {
+            return Err(self.error(format!("failed ({}){}", ended.status, said(&ended.stderr))));
         }
-        self.parse(&output.stdout)
+        self.parse(&ended.stdout)
     }
 
     fn parse(&self, output: &[u8]) -> Result<ExecStatus, ClientError> {
@@ -221,6 +219,13 @@ impl Exec {
         }
         credential.status.ok_or_else(|| self.error("printed an ExecCredential without status"))
     }
+}
+
+/// What a program had to say, as the end of a message.
+fn said(stderr: &[u8]) -> String {
+    let said = String::from_utf8_lossy(stderr);
+    let said: String = printable(said.trim()).chars().take(500).collect();
+    if said.is_empty() { said } else { format!(": {said}") }
 }
 
 /// The text without what could disarrange a terminal; such characters are named as client-go names them.
@@ -261,7 +266,7 @@ mod tests {
     use super::*;
 
     fn exec(plugin: ExecPlugin) -> Exec {
-        Exec { plugin, policy: ExecPolicy::default(), state: Mutex::default() }
+        Exec::new(plugin, ExecPolicy::default())
     }
 
     #[test]

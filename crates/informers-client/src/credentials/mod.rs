@@ -2,6 +2,7 @@
 
 mod exec;
 mod look_up;
+mod program;
 mod token_file;
 
 use std::sync::Arc;
