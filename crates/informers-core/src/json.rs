@@ -70,24 +70,44 @@ impl<T: DeserializeOwned + Send + Sync + 'static> Decode<T> for JsonDecoder<T> {
 
     fn decode(&self, raw: &[u8]) -> Result<Entry<T>, DecodeError> {
         let identity = identity(raw)?;
-        let object = serde_json::from_slice(raw).map_err(|_| locate::<T>(raw))?;
+        let object = serde_json::from_slice(raw).map_err(|_| DecodeError::locate::<T>(raw))?;
         let key = ObjectKey::new(&identity.namespace, &identity.name);
         Ok(Entry::new(key, identity.uid.as_str().into(), identity.version.as_str().into(), object))
     }
 }
 
-/// Decodes once more to learn where it fails, which the quick way does not tell.
-fn locate<T: DeserializeOwned>(raw: &[u8]) -> DecodeError {
-    let mut deserializer = serde_json::Deserializer::from_slice(raw);
-    match serde_path_to_error::deserialize::<_, T>(&mut deserializer) {
-        Err(error) => {
-            let path = error.path().to_string();
-            DecodeError::new(DecodeErrorKind::Malformed).with_path(path).with_source(error.into_inner())
+impl DecodeError {
+    /// Why this JSON is no `T`, and at which field.
+    ///
+    /// For decoders that read with `serde_json`, when they have failed: it decodes once more to learn where, which
+    /// the quick way does not tell. Needs the feature `json`.
+    ///
+    /// ```
+    /// use informers_core::{DecodeError, DecodeErrorKind};
+    ///
+    /// #[derive(serde::Deserialize)]
+    /// struct Lamp { spec: Spec }
+    /// #[derive(serde::Deserialize)]
+    /// struct Spec { bulbs: Vec<u8> }
+    ///
+    /// let error = DecodeError::locate::<Lamp>(br#"{"spec":{"bulbs":[60,"bright"]}}"#);
+    /// assert_eq!(error.path(), Some("spec.bulbs[1]"));
+    /// assert_eq!(DecodeError::locate::<Lamp>(b"null").kind(), DecodeErrorKind::Null);
+    /// ```
+    #[must_use]
+    pub fn locate<T: DeserializeOwned>(raw: &[u8]) -> Self {
+        if raw.trim_ascii() == b"null" {
+            return Self::new(DecodeErrorKind::Null);
         }
-        Ok(_) => match deserializer.end() {
-            Err(error) => DecodeError::new(DecodeErrorKind::Malformed).with_source(error),
-            Ok(()) => DecodeError::new(DecodeErrorKind::Malformed),
-        },
+        let error = Self::new(DecodeErrorKind::Malformed);
+        let mut deserializer = serde_json::Deserializer::from_slice(raw);
+        match serde_path_to_error::deserialize::<_, T>(&mut deserializer) {
+            Err(cause) => error.with_path(cause.path().to_string()).with_source(cause.into_inner()),
+            Ok(_) => match deserializer.end() {
+                Err(cause) => error.with_source(cause),
+                Ok(()) => error,
+            },
+        }
     }
 }
 

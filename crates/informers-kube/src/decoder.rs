@@ -9,6 +9,8 @@ use kube_core::object::Object;
 use kube_core::{DynamicObject, Resource};
 use serde::de::DeserializeOwned;
 
+use crate::fitted;
+
 /// Reads objects of kube's and k8s-openapi's types; key, uid and version come from the object's own metadata,
 /// so the bytes are read once.
 ///
@@ -18,35 +20,24 @@ pub struct KubeDecoder<K> {
     complete: Complete<K>,
 }
 
-/// Fills in what the server leaves out of the items of a list, and drops what decoding leaves over.
-type Complete<K> = Box<dyn Fn(K) -> K + Send + Sync>;
+/// Fills in what the server leaves out of the items of a list.
+type Complete<K> = Box<dyn Fn(&mut K) + Send + Sync>;
 
-impl<K: Clone + 'static> KubeDecoder<K> {
+impl<K> KubeDecoder<K> {
     pub(crate) fn new() -> Self {
-        Self { representation: Representation::Json, complete: Box::new(fitted) }
+        Self { representation: Representation::Json, complete: Box::new(|_| {}) }
     }
-}
-
-/// JSON does not tell how long its arrays are, so each has room to spare: a sixth of a pod. A copy has none.
-#[allow(
-    clippy::redundant_clone,
-    clippy::needless_pass_by_value,
-    reason = "the copy stays, the original goes"
-)]
-fn fitted<K: Clone>(object: K) -> K {
-    object.clone()
 }
 
 impl<K> KubeDecoder<PartialObjectMeta<K>> {
     pub(crate) fn metadata() -> Self {
         Self {
             representation: Representation::PartialObjectMetadata,
-            complete: Box::new(|mut object| {
+            complete: Box::new(|object| {
                 object.types.get_or_insert_with(|| TypeMeta {
                     api_version: "meta.k8s.io/v1".to_owned(),
                     kind: "PartialObjectMetadata".to_owned(),
                 });
-                object
             }),
         }
     }
@@ -57,9 +48,8 @@ impl KubeDecoder<DynamicObject> {
         let types = type_meta(resource_type);
         Self {
             representation: Representation::Json,
-            complete: Box::new(move |mut object| {
+            complete: Box::new(move |object| {
                 object.types.get_or_insert_with(|| types.clone());
-                object
             }),
         }
     }
@@ -70,9 +60,8 @@ impl<Spec: Clone, Status: Clone> KubeDecoder<Object<Spec, Status>> {
         let types = type_meta(resource_type);
         Self {
             representation: Representation::Json,
-            complete: Box::new(move |mut object| {
+            complete: Box::new(move |object| {
                 object.types.get_or_insert_with(|| types.clone());
-                object
             }),
         }
     }
@@ -88,33 +77,17 @@ impl<K: Resource + DeserializeOwned + Send + Sync + 'static> Decode<K> for KubeD
     }
 
     fn decode(&self, raw: &[u8]) -> Result<Entry<K>, DecodeError> {
-        let object = serde_json::from_slice(raw).map_err(|_| locate::<K>(raw))?;
-        let object = (self.complete)(object);
+        let mut object = fitted::from_slice(raw).map_err(|_| DecodeError::locate::<K>(raw))?;
+        (self.complete)(&mut object);
         let meta = object.meta();
-        let text = |field: &Option<String>| field.as_deref().unwrap_or_default().to_owned();
         let name = meta.name.as_deref().unwrap_or_default();
         if name.is_empty() {
             return Err(DecodeError::new(DecodeErrorKind::Nameless));
         }
         let key = ObjectKey::new(meta.namespace.as_deref().unwrap_or_default(), name);
-        let (uid, version) = (text(&meta.uid), text(&meta.resource_version));
-        Ok(Entry::new(key, uid.into(), version.into(), object))
-    }
-}
-
-/// Decodes once more to learn where it fails, which the quick way does not tell.
-fn locate<K: DeserializeOwned>(raw: &[u8]) -> DecodeError {
-    if raw.trim_ascii() == b"null" {
-        return DecodeError::new(DecodeErrorKind::Null);
-    }
-    let error = DecodeError::new(DecodeErrorKind::Malformed);
-    let mut deserializer = serde_json::Deserializer::from_slice(raw);
-    match serde_path_to_error::deserialize::<_, K>(&mut deserializer) {
-        Err(cause) => error.with_path(cause.path().to_string()).with_source(cause.into_inner()),
-        Ok(_) => match deserializer.end() {
-            Err(cause) => error.with_source(cause),
-            Ok(()) => error,
-        },
+        let uid = meta.uid.as_deref().unwrap_or_default().into();
+        let version = meta.resource_version.as_deref().unwrap_or_default().into();
+        Ok(Entry::new(key, uid, version, object))
     }
 }
 

@@ -115,7 +115,8 @@ pub(crate) fn of_usual_form(raw: &Bytes, inner_end: usize) -> Option<WatchFrame>
     };
     let rest = rest.strip_prefix(br#"","object":"#)?;
     let begin = raw.len() - rest.len();
-    (rest.first() == Some(&b'{') && raw.get(inner_end..)? == b"}").then(|| change(raw.slice(begin..inner_end)))
+    (rest.first() == Some(&b'{') && raw.get(inner_end..)? == b"}")
+        .then(|| change(raw.slice(begin..inner_end)))
 }
 
 /// The fields of a frame, found but not read.
