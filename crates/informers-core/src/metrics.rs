@@ -50,6 +50,11 @@ pub trait Metrics: Send + Sync + 'static {
         let _ = (informer, handler, events);
     }
 
+    /// Counter: so many events more were dropped, since the backlog of a handler that wants it so was full.
+    fn handler_dropped(&self, informer: &str, handler: &str, events: u64) {
+        let _ = (informer, handler, events);
+    }
+
     /// Counter: a handler panicked; delivery to it goes on.
     fn handler_panicked(&self, informer: &str, handler: &str) {
         let _ = (informer, handler);

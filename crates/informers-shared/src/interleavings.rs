@@ -93,7 +93,7 @@ fn a_removal_ends_the_handler_whatever_is_delivered_meanwhile() {
         let calls = run(&delivery);
         let pipeline = thread::spawn({
             let delivery = Arc::clone(&delivery);
-            move || delivery.deliver([added("a", false)], Instant::now())
+            move || drop(delivery.deliver([added("a", false)], Instant::now()))
         });
         delivery.remove();
         // Whoever closes the handler may count on no call after this.

@@ -47,6 +47,10 @@ impl Metrics for Guarded {
         self.measure(informer, |metrics| metrics.handler_backlog(informer, handler, events));
     }
 
+    fn handler_dropped(&self, informer: &str, handler: &str, events: u64) {
+        self.measure(informer, |metrics| metrics.handler_dropped(informer, handler, events));
+    }
+
     fn handler_panicked(&self, informer: &str, handler: &str) {
         self.measure(informer, |metrics| metrics.handler_panicked(informer, handler));
     }

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clock;
-use crate::delivery::{Delivery, HandlerId, Runner};
+use crate::delivery::{Delivered, Delivery, HandlerId, Runner};
 use crate::processor::{Audience, Outcome, Processor};
 use crate::schedule::SharedCalendar;
 use crate::sync::SyncState;
@@ -125,8 +125,14 @@ impl<T: Send + Sync + 'static> Pipeline<T> {
             };
             let heard =
                 events.iter().filter(|(audience, _)| hears(*audience)).map(|(_, event)| event.clone());
-            let waiting = delivery.deliver(heard, now);
-            self.metrics.handler_backlog(&self.informer, delivery.name(), waiting);
+            self.measure(delivery, &delivery.deliver(heard, now));
+        }
+    }
+
+    fn measure(&self, delivery: &Delivery<T>, delivered: &Delivered) {
+        self.metrics.handler_backlog(&self.informer, delivery.name(), delivered.waiting);
+        if delivered.dropped > 0 {
+            self.metrics.handler_dropped(&self.informer, delivery.name(), delivered.dropped);
         }
     }
 
@@ -149,7 +155,8 @@ impl<T: Send + Sync + 'static> Pipeline<T> {
     fn add(&mut self, delivery: Arc<Delivery<T>>, runner: Runner<T>) {
         let now = clock::now();
         let present = self.processor.writer().reader().list();
-        delivery.deliver(present.into_iter().map(|object| Event::Added { object, initial: true }), now);
+        let shown = present.into_iter().map(|object| Event::Added { object, initial: true });
+        self.measure(&delivery, &delivery.deliver(shown, now));
         if self.is_synced() {
             delivery.complete_initial();
         }

@@ -90,26 +90,26 @@ impl<T> Delivery<T> {
         self.resync
     }
 
-    /// Appends events; after removal they vanish. Returns how many wait.
-    pub(crate) fn deliver(&self, events: impl IntoIterator<Item = Event<T>>, now: Instant) -> usize {
+    /// Appends events; after removal they vanish.
+    pub(crate) fn deliver(&self, events: impl IntoIterator<Item = Event<T>>, now: Instant) -> Delivered {
         let mut state = self.state.lock();
         if state.phase != Phase::Open {
-            return 0;
+            return Delivered { waiting: 0, dropped: 0 };
         }
         let dropped_before = state.backlog.dropped();
         for event in events {
             state.backlog.push(event, now);
         }
-        let first_drop = dropped_before == 0 && state.backlog.dropped() > 0;
-        let waiting = state.backlog.len();
+        let delivered =
+            Delivered { waiting: state.backlog.len(), dropped: state.backlog.dropped() - dropped_before };
         let (synced, consumer) = (state.backlog.is_synced(), state.consumer.take());
         drop(state);
         self.note_sync(synced);
         consumer.into_iter().for_each(Waker::wake);
-        if first_drop {
+        if dropped_before == 0 && delivered.dropped > 0 {
             tracing::warn!(handler = %self.name, "the backlog of a handler is full; events are dropped, as was chosen");
         }
-        waiting
+        delivered
     }
 
     /// Notes that all objects of the initial set have been delivered.
@@ -249,6 +249,14 @@ impl<T> Drop for Delivery<T> {
     fn drop(&mut self) {
         self.synced.settle(SyncState::Stopped);
     }
+}
+
+/// What became of a hand-off.
+pub(crate) struct Delivered {
+    /// How many events wait now.
+    pub(crate) waiting: usize,
+    /// How many of these did not fit.
+    pub(crate) dropped: u64,
 }
 
 /// How one handler is doing.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use informers_core::{Metrics, ResourceVersion, Transform};
+use informers_shared::BacklogPolicy;
 use informers_testkit::{EventRecorder, SimulatedServer, settle};
 use serde_json::json;
 
@@ -36,6 +37,11 @@ impl Metrics for Explosive {
 
     fn handler_backlog(&self, _: &str, _: &str, _: usize) {
         self.call("handler_backlog");
+    }
+
+    fn handler_dropped(&self, _: &str, _: &str, events: u64) {
+        assert!(events > 0);
+        self.call("handler_dropped");
     }
 
     fn handler_panicked(&self, _: &str, _: &str) {
@@ -73,6 +79,7 @@ async fn measurements_that_panic_cost_themselves_only() {
     let _log = informer.add_handler(log.clone());
     let shaky =
         informer.on_event(|event| assert_ne!(event.entry().data["value"], "1", "as told by the test"));
+    let lagging = informer.handler().backlog(BacklogPolicy::Dropping { limit: 1 }).subscribe();
     informer.start().unwrap();
     informer.synced().within(Duration::from_secs(5)).await.unwrap();
 
@@ -95,12 +102,14 @@ async fn measurements_that_panic_cost_themselves_only() {
     assert_eq!(stored(&informer), ["a=2"]);
     assert_eq!(log.replay().unwrap()["ns/a"].data["value"], "2");
     assert_eq!(shaky.status().panics, 1);
+    assert!(lagging.status().dropped > 0);
     let called: Vec<_> =
         metrics.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).iter().copied().collect();
     assert_eq!(
         called,
         [
             "handler_backlog",
+            "handler_dropped",
             "handler_panicked",
             "list_completed",
             "processing_latency",
