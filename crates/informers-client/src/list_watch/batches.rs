@@ -3,9 +3,8 @@
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use tokio::task::JoinError;
 
-use super::pipeline::Pipeline;
+use super::pipeline::{Interrupted, Pipeline};
 use crate::ClientError;
 use crate::chunks::Chunks;
 
@@ -64,7 +63,7 @@ impl<C: Cut> Batches<C> {
     }
 
     /// The next part; none behind the end. It fails if the runtime is shutting down, and is over then.
-    pub(super) fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Part<C>, JoinError>>> {
+    pub(super) fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Part<C>, Interrupted>>> {
         loop {
             match self.pipeline.poll_next(cx) {
                 Poll::Ready(Some(Ok(batch))) => return Poll::Ready(Some(Ok(Part::Batch(batch)))),

@@ -11,6 +11,7 @@ use informers_wire::{ListSplitter, TooLarge};
 
 use super::batches::{Batches, Cut, Part};
 use super::decode;
+use super::pipeline::Interrupted;
 use crate::answer::status_error;
 use crate::chunks::Chunks;
 use crate::{ClientError, ConnectionFailure, Limits};
@@ -84,7 +85,7 @@ impl<T: Send + Sync + 'static> Cut for Items<T> {
     type Batch = Vec<Item<T>>;
     type End = Result<ListTrailer, ClientError>;
 
-    const BYTES: usize = 256 << 10;
+    const BYTES: usize = 128 << 10;
     const OBJECTS: usize = 256;
     const IS_EAGER: bool = false;
 
@@ -127,7 +128,7 @@ impl<T: Send + Sync + 'static> Cut for Items<T> {
 }
 
 /// The runtime is shutting down; a decoder's panic does not come here.
-pub(super) fn stopped(action: &str, error: tokio::task::JoinError) -> ClientError {
+pub(super) fn stopped(action: &str, error: Interrupted) -> ClientError {
     ClientError::Connection {
         action: action.to_owned(),
         failure: ConnectionFailure::Other,

@@ -76,7 +76,7 @@ impl<T: Send + Sync + 'static> Cut for Frames<T> {
     /// An error, unless it is a good end.
     type End = Option<Error>;
 
-    const BYTES: usize = 256 << 10;
+    const BYTES: usize = 128 << 10;
     const OBJECTS: usize = 256;
     /// Events must not wait for more of them.
     const IS_EAGER: bool = true;
