@@ -78,7 +78,8 @@ async fn two_hundred_watches_outlive_restarts(cluster: Arc<dyn Cluster>) -> Resu
     ensure!(lists.iter().all(|lists| *lists <= most_lists), "lists: {lists:?}");
     ensure!(watches.iter().all(|watches| *watches <= most_watches), "watches: {watches:?}");
     let (asked, accepted) = (lists.iter().chain(&watches).sum::<u64>(), gate.accepted() as u64);
-    ensure!(accepted <= asked, "{accepted} connections for {asked} requests");
+    // A request that met a connection which had died unused is sent again over another one.
+    ensure!(accepted <= 2 * asked, "{accepted} connections for {asked} requests");
     if cluster.provider() != Provider::Embedded {
         // A plain server speaks HTTP/1.1, which has one connection for each watch.
         ensure!(gate.connections() <= 4, "{} connections for {WATCHES} watches", gate.connections());
