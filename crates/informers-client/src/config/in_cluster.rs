@@ -76,15 +76,22 @@ pub(super) fn from_environment(
     environment: &Environment,
 ) -> Result<Config, ClientError> {
     let paths = kubeconfig_paths(environment);
-    let kubeconfig = Kubeconfig::read_all(&paths)?;
-    if kubeconfig.has_no_file() && environment.var_os("KUBECONFIG").is_some() && !paths.is_empty() {
+    let is_pod = environment.var_os("KUBERNETES_SERVICE_HOST").is_some();
+    let are_named = environment.var_os("KUBECONFIG").is_some();
+    let kubeconfig = if is_pod && !are_named && !overrides.select() {
+        // Nobody asked for this file, and the home folder in an image may be another user's.
+        Kubeconfig::read_all_readable(&paths)?
+    } else {
+        Kubeconfig::read_all(&paths)?
+    };
+    if kubeconfig.has_no_file() && are_named && !paths.is_empty() {
         let missing: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
         tracing::warn!(files = missing.join(", "), "none of the files in $KUBECONFIG is there");
     }
     if overrides.select() || kubeconfig.current_context().is_some() {
         return kubeconfig.config(overrides, environment);
     }
-    if environment.var_os("KUBERNETES_SERVICE_HOST").is_some() {
+    if is_pod {
         return in_cluster(overrides, environment);
     }
     // It says what is missing, or finds what it needs in the cluster defaults.

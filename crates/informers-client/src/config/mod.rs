@@ -197,14 +197,17 @@ impl Config {
     /// What the surroundings say: the files in `$KUBECONFIG`, merged; else `~/.kube/config`; else, or if these
     /// have no current context, in a pod its service account.
     ///
+    /// In a pod a `~/.kube/config` that cannot be read is passed over with a warning: the home folder may belong to
+    /// another user than the container runs as. A file in `$KUBECONFIG` that cannot be read is an error everywhere.
+    ///
     /// # Errors
     /// If there is nothing of the kind (the error tells where it looked), or what there is cannot be used.
     pub fn from_env() -> Result<Self, ClientError> {
         Self::from_env_with(&Overrides::new())
     }
 
-    /// As [`from_env`](Self::from_env), where the overrides say nothing else. If they name a context, cluster or
-    /// server, a pod's service account is not considered.
+    /// As [`from_env`](Self::from_env), where the overrides say nothing else. If they name a context, cluster, user or
+    /// server, a pod's service account is not considered, and `~/.kube/config` must be readable.
     ///
     /// # Errors
     /// As [`from_env`](Self::from_env); also if the overrides name what is not there.

@@ -9,8 +9,9 @@ use crate::ClientError;
 
 /// What is to hold whatever a kubeconfig says: the values of flags such as `--context`, `--namespace`, `--token`.
 ///
-/// The rules are client-go's (`ConfigOverrides`), with one exception: credentials and impersonation replace
-/// the kubeconfig's as a whole, so that `--token` is not lost to a token file and `--as` brings no groups along.
+/// The rules are client-go's (`ConfigOverrides`), with two exceptions. Credentials and impersonation replace
+/// the kubeconfig's as a whole, so that `--token` is not lost to a token file and `--as` brings no groups along. And
+/// where a context names a cluster that is not there, defaults are not enough: the server must be overridden.
 ///
 /// ```
 /// use informers_client::{ClusterSettings, Config, Kubeconfig, Overrides};
@@ -139,9 +140,14 @@ impl Overrides {
         Ok(self.with_timeout(timeout))
     }
 
-    /// Whether it is said which server is meant.
+    /// Whether something is meant that no pod's service account has.
     pub(super) fn select(&self) -> bool {
-        self.context.is_some() || self.cluster.is_some() || self.cluster_settings.server.is_some()
+        self.context.is_some() || self.user.is_some() || self.name_a_server()
+    }
+
+    /// Whether it is said which server is meant, though there be no context.
+    pub(super) fn name_a_server(&self) -> bool {
+        self.cluster.is_some() || self.cluster_settings.server.is_some()
     }
 
     /// What holds for a pod's configuration as for a kubeconfig's.

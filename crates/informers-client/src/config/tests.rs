@@ -153,6 +153,15 @@ fn in_a_pod_overrides_hold_too() {
     let elsewhere = of(&Overrides::new().with_cluster_settings(defaults.clone()));
     assert_eq!(elsewhere.server().host(), Some("localhost"));
     assert_eq!(elsewhere.credentials(), &Credentials::None, "the pod's token is not for another server");
+    // A user or context that is meant to be in a kubeconfig is not the service account.
+    for (overrides, expected) in [
+        (Overrides::new().with_user("readonly"), "kubeconfig: there is no user `readonly`; there are none"),
+        (Overrides::new().with_context("prod"), "kubeconfig: there is no context `prod`; there are none"),
+        (Overrides::new().with_cluster("prod"), "kubeconfig: there is no cluster `prod`; there are none"),
+    ] {
+        let error = in_cluster::from_environment(&overrides, &environment(&pod, folder.path())).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
     let nowhere = environment(&[], folder.path());
     let config = in_cluster::from_environment(&Overrides::new().with_cluster_defaults(defaults), &nowhere);
     assert_eq!(config.unwrap().server().host(), Some("localhost"));
@@ -178,6 +187,41 @@ fn a_kubeconfig_without_a_current_context_leaves_the_choice_to_the_pod() {
     assert_eq!(of(&pod, "c").unwrap(), "named");
     assert!(of(&pod, "other").unwrap_err().contains("there is no context `other`"));
     assert!(of(&kubeconfig, "").unwrap_err().contains("current-context is not set; there are: c"));
+}
+
+#[test]
+fn in_a_pod_a_home_folder_that_cannot_be_read_is_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("token"), "t").unwrap();
+    // Below a file nothing can be looked for, not even by root.
+    let home = folder.path().join("token").display().to_string();
+    let pod = [("KUBERNETES_SERVICE_HOST", "pod"), ("KUBERNETES_SERVICE_PORT", "443")];
+    let of = |overrides: &Overrides, variables: &[&[(&str, &str)]]| {
+        in_cluster::from_environment(overrides, &environment(&variables.concat(), folder.path()))
+            .map(|config| config.server().host().unwrap().to_owned())
+            .map_err(|error| error.to_string())
+    };
+    let log = Log::default();
+    // With a single subscriber, tracing asks that of the thread which happens to come first to a log line.
+    let _second = tracing::Dispatch::new(Log::default());
+    let _guard = tracing::subscriber::set_default(log.clone());
+    let in_home = [("HOME", home.as_str())];
+    assert_eq!(of(&Overrides::new(), &[&pod, &in_home]).unwrap(), "pod");
+    assert_eq!(
+        log.0.lock().iter().filter(|said| said.contains("cannot be read; going on without it")).count(),
+        1
+    );
+    let file = format!("{home}/.kube/config");
+    let named = [("KUBECONFIG", file.as_str())];
+    let context = Overrides::new().with_context("prod");
+    for (overrides, variables) in [
+        (&Overrides::new(), [&pod[..], &named]),
+        (&context, [&pod[..], &in_home]),
+        (&Overrides::new(), [&[], &in_home]),
+    ] {
+        let error = of(overrides, &variables).unwrap_err();
+        assert_eq!(error, format!("{file}: the kubeconfig file cannot be read"), "{variables:?}");
+    }
 }
 
 #[test]

@@ -67,7 +67,10 @@ fn context_name<'a>(
     overrides: &'a Overrides,
 ) -> Result<Option<&'a str>, ClientError> {
     let name = overrides.context.as_deref().or_else(|| kubeconfig.current_context());
-    if name.is_none() && !overrides.select() && overrides.cluster_defaults.server.is_none() {
+    if name.is_none() && !overrides.name_a_server() && overrides.cluster_defaults.server.is_none() {
+        if let Some(user) = &overrides.user {
+            named(kubeconfig, "users", "user", user)?;
+        }
         let there_are = there_are(&kubeconfig.context_names());
         let problem = format!("no context was asked for, and current-context is not set; {there_are}");
         return Err(ClientError::configuration(kubeconfig.place(), problem));
@@ -86,12 +89,21 @@ fn cluster_entry<'a>(
     }
     match (context.string("cluster")?, context_name) {
         (Some(name), _) => {
-            let entry = kubeconfig.entry("clusters", &name)?.ok_or_else(|| {
-                context.get_or_empty("cluster").error(format!("there is no cluster `{name}`"))
-            })?;
-            Ok(entry.get_or_empty("cluster"))
+            let field = context.get_or_empty("cluster");
+            match kubeconfig.entry("clusters", &name)? {
+                Some(entry) => Ok(entry.get_or_empty("cluster")),
+                None if overrides.name_a_server() => {
+                    let place = field.place();
+                    tracing::warn!(
+                        place,
+                        "there is no cluster `{name}`; what is said of the server must be enough"
+                    );
+                    Ok(Field::nothing())
+                }
+                None => Err(field.error(format!("there is no cluster `{name}`"))),
+            }
         }
-        (None, Some(name)) if overrides.cluster_settings.server.is_none() => {
+        (None, Some(name)) if !overrides.name_a_server() && overrides.cluster_defaults.server.is_none() => {
             Err(context.error(format!("context `{name}` names no cluster")))
         }
         (None, _) => Ok(Field::nothing()),

@@ -76,6 +76,23 @@ impl Kubeconfig {
     /// # Errors
     /// If one that is there cannot be read.
     pub fn read_all(paths: &[impl AsRef<Path>]) -> Result<Self, ClientError> {
+        // It may be there, and say something else than what the next one says.
+        Self::merge(paths, |path, error| Err(unreadable(path, error)))
+    }
+
+    /// As [`read_all`](Self::read_all), but what cannot be read is passed over with a warning.
+    pub(super) fn read_all_readable(paths: &[impl AsRef<Path>]) -> Result<Self, ClientError> {
+        Self::merge(paths, |path, error| {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, file = %path.display(), "the kubeconfig file cannot be read; going on without it");
+            Ok(())
+        })
+    }
+
+    fn merge(
+        paths: &[impl AsRef<Path>],
+        on_unreadable: impl Fn(&Path, std::io::Error) -> Result<(), ClientError>,
+    ) -> Result<Self, ClientError> {
         let mut merged = Self::default();
         for path in paths.iter().map(AsRef::as_ref) {
             match std::fs::read(path) {
@@ -83,8 +100,7 @@ impl Kubeconfig {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                     tracing::debug!(file = %path.display(), "kubeconfig file is missing");
                 }
-                // It may be there, and say something else than what the next one says.
-                Err(error) => return Err(unreadable(path, error)),
+                Err(error) => on_unreadable(path, error)?,
             }
         }
         Ok(merged)

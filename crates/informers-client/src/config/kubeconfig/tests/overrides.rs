@@ -143,6 +143,36 @@ fn defaults_hold_where_nobody_says_anything() {
 }
 
 #[test]
+fn a_context_without_its_cluster_does_where_the_server_is_said() {
+    let user = "users: [{name: u, user: {token: t}}]\n";
+    let without = format!("current-context: c\ncontexts: [{{name: c, context: {{user: u}}}}]\n{user}");
+    let dangling = without.replace("{user: u}", "{user: u, cluster: gone}");
+    let there = || ClusterSettings::new().with_server("https://there");
+    let of = |text: &str, overrides: &Overrides| {
+        let config = Kubeconfig::from_text(text, "dir/config").unwrap().config(overrides, &environment());
+        config
+            .map(|config| (server(&config).to_owned(), config.credentials))
+            .map_err(|error| error.to_string())
+    };
+    let found = ("there".to_owned(), Credentials::Token("t".into()));
+    let (settings, defaults) =
+        (Overrides::new().with_cluster_settings(there()), Overrides::new().with_cluster_defaults(there()));
+    assert_eq!(of(&without, &settings).as_ref(), Ok(&found));
+    assert_eq!(of(&without, &defaults).as_ref(), Ok(&found));
+    assert_eq!(of(&dangling, &settings).as_ref(), Ok(&found));
+    // Defaults are for those who name no cluster, not for those who misspell one.
+    let gone = "dir/config: contexts[0].context.cluster: there is no cluster `gone`";
+    for overrides in [defaults, Overrides::new()] {
+        assert_eq!(of(&dangling, &overrides).unwrap_err(), gone);
+    }
+    assert!(of(&without, &Overrides::new()).unwrap_err().ends_with("context `c` names no cluster"));
+    // A user alone does not say which server is meant.
+    let nowhere = without.replace("current-context: c\n", "");
+    let error = of(&nowhere, &Overrides::new().with_user("u")).unwrap_err();
+    assert_eq!(error, "dir/config: no context was asked for, and current-context is not set; there are: c");
+}
+
+#[test]
 fn a_plugin_is_told_of_the_cluster_that_is_asked() {
     let exec = "exec: {apiVersion: client.authentication.k8s.io/v1, command: x, provideClusterInfo: true}";
     let kubeconfig = Kubeconfig::from_text(&one(", tls-server-name: inner", exec), "dir/config").unwrap();
