@@ -4,6 +4,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+/// The longest time between two requests: so long that it never ends, and short enough to be added to an `Instant`.
+const MAX_INTERVAL: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
 /// How many requests a client sends at most, as client-go's `QPS` and `Burst`. Clients have no such limit unless
 /// it is set: an API server shares its time among its clients by itself (priority and fairness).
 ///
@@ -21,12 +24,16 @@ pub struct RateLimit {
 
 impl RateLimit {
     /// `rate` requests a second over any longer time, and after a quiet time `burst` of them at once (at least
-    /// one). A rate that is no positive number is no limit. Watches count when they are opened, and so does each
-    /// retry.
+    /// one). A rate that is no positive number is no limit; one request in a hundred years is the smallest rate.
+    /// Watches count when they are opened, and so does each retry.
     #[must_use]
     pub fn per_second(rate: f32, burst: u32) -> Self {
         let interval = if rate.is_finite() && rate > 0.0 { 1.0 / rate } else { 0.0 };
-        Self { interval: Duration::try_from_secs_f32(interval).unwrap_or(Duration::MAX), burst: burst.max(1) }
+        Self::every(Duration::try_from_secs_f32(interval).unwrap_or(MAX_INTERVAL), burst)
+    }
+
+    fn every(interval: Duration, burst: u32) -> Self {
+        Self { interval: interval.min(MAX_INTERVAL), burst: burst.max(1) }
     }
 }
 
@@ -38,9 +45,9 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// Full at first.
+    /// Full at first; an interval of more than a hundred years is one of a hundred.
     pub(crate) fn new(interval: Duration, burst: u32) -> Self {
-        Self { limit: RateLimit { interval, burst: burst.max(1) }, full: None }
+        Self { limit: RateLimit::every(interval, burst), full: None }
     }
 
     /// Takes a token if there is one.
@@ -129,8 +136,13 @@ mod tests {
             assert!((0..100).all(|_| bucket.take(now).is_zero()), "{rate}");
         }
         let mut slow = bucket(f32::MIN_POSITIVE, u32::MAX);
-        for _ in 0..100 {
-            let _ = slow.take(now);
+        assert!((0..100).all(|_| slow.take(now).is_zero()), "the burst is there all the same");
+        let later = now + Duration::from_secs(365 * 24 * 60 * 60);
+        for mut never in [bucket(f32::MIN_POSITIVE, 1), bucket(1e-45, 0), Bucket::new(Duration::MAX, 1)] {
+            assert!(never.try_take(now));
+            assert!((0..100).all(|_| !never.try_take(later)), "{never:?}");
+            let waits: Vec<_> = (0..3).map(|_| never.take(now)).collect();
+            assert_eq!(waits, [MAX_INTERVAL, MAX_INTERVAL * 2, MAX_INTERVAL * 3], "each waits for its own");
         }
     }
 
