@@ -29,6 +29,13 @@ impl<T: Read + Write + Unpin + Send> Io for T {}
 /// Any byte stream.
 pub(crate) struct Stream(Box<dyn Io>);
 
+#[cfg(test)]
+impl Stream {
+    pub(super) fn over(io: impl Read + Write + Unpin + Send + 'static) -> Self {
+        Self(Box::new(io))
+    }
+}
+
 /// A new connection and what was agreed on.
 pub(crate) struct Opening {
     pub(crate) stream: Stream,

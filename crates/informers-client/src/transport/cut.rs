@@ -70,8 +70,8 @@ impl AsyncRead for Cuttable {
         let polled = Pin::new(&mut this.stream).poll_read(cx, buf);
         if let Some((go_away, load)) = &mut this.go_away {
             let arrived = &buf.filled()[before..];
-            if !arrived.is_empty() {
-                go_away.see(arrived);
+            // Only a goodbye says something new: that this side ends the connection is noted in the same place.
+            if go_away.see(arrived) {
                 load.set_leaving(go_away.is_polite());
             }
         }
@@ -102,5 +102,57 @@ impl AsyncWrite for Cuttable {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+
+    use super::*;
+
+    struct World {
+        server: DuplexStream,
+        client: TokioIo<Cuttable>,
+        cutter: Cutter,
+        load: Arc<Load>,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let (server, client) = duplex(1 << 10);
+            let load = Arc::new(Load::default());
+            let (client, cutter) = Cuttable::with_go_away(Stream::over(TokioIo::new(client)), &load);
+            Self { server, client, cutter, load }
+        }
+
+        /// A frame of this kind without flags and stream, whose payload ends with `code`.
+        async fn arrives(&mut self, kind: u8, code: u8) -> io::Result<usize> {
+            let frame = [0, 0, 8, kind, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, code];
+            self.server.write_all(&frame).await.unwrap();
+            self.client.inner_mut().read(&mut [0; 64]).await
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_still_read_takes_back_no_goodbye() {
+        // The driver says that the connection ends, while the reader is past the question whether it is cut.
+        let mut world = World::new();
+        world.load.set_leaving(true);
+        assert_eq!(world.arrives(6, 0).await.unwrap(), 17);
+        assert!(world.load.is_leaving(), "a ping says nothing of it");
+        world.cutter.cut();
+        assert_eq!(world.arrives(6, 0).await.unwrap_err().kind(), io::ErrorKind::ConnectionAborted);
+        assert!(world.load.is_leaving());
+    }
+
+    #[tokio::test]
+    async fn a_servers_goodbye_is_noted_with_its_tone() {
+        let mut world = World::new();
+        for (kind, code, leaving) in [(6, 0, false), (7, 0, true), (6, 0, true), (7, 2, false), (6, 0, false)]
+        {
+            world.arrives(kind, code).await.unwrap();
+            assert_eq!(world.load.is_leaving(), leaving, "kind {kind}, code {code}");
+        }
     }
 }

@@ -18,7 +18,9 @@ pub(super) struct GoAway {
 }
 
 impl GoAway {
-    pub(super) fn see(&mut self, mut bytes: &[u8]) {
+    /// Whether there was a goodbye that is whole now.
+    pub(super) fn see(&mut self, mut bytes: &[u8]) -> bool {
+        let mut was_said = false;
         while !bytes.is_empty() {
             if self.skip > 0 {
                 let passed = self.skip.min(bytes.len());
@@ -33,13 +35,14 @@ impl GoAway {
             self.have += taken;
             bytes = &bytes[taken..];
             if self.have < wanted {
-                return;
+                break;
             }
             let [high, middle, low, ..] = self.head.map(usize::from);
             let length = high << 16 | middle << 8 | low;
             if says_goodbye {
                 let [.., a, b, c, d] = self.head;
                 self.code = Some(u32::from_be_bytes([a, b, c, d]));
+                was_said = true;
                 self.skip = length - GO_AWAY_PAYLOAD;
             } else if self.head[3] == GO_AWAY && length >= GO_AWAY_PAYLOAD {
                 continue;
@@ -48,6 +51,7 @@ impl GoAway {
             }
             self.have = 0;
         }
+        was_said
     }
 
     /// Was the last goodbye a polite one, NO_ERROR?
@@ -74,18 +78,19 @@ mod tests {
         // What looks like a goodbye within another frame is none.
         let data = frame(0, &go_away(0, b""));
         let long = frame(0, &vec![GO_AWAY; 300]);
-        for (frames, polite) in [
-            (vec![data.clone(), long.clone()], false),
-            (vec![frame(4, b""), data.clone(), go_away(0, b"")], true),
-            (vec![go_away(0, b"bye"), data.clone(), long], true),
-            (vec![go_away(0, b""), go_away(2, b"no")], false),
-            (vec![go_away(11, b"calm"), go_away(0, b"")], true),
-            (vec![frame(GO_AWAY, &[0; 3]), data], false),
+        for (frames, goodbyes, polite) in [
+            (vec![data.clone(), long.clone()], 0, false),
+            (vec![frame(4, b""), data.clone(), go_away(0, b"")], 1, true),
+            (vec![go_away(0, b"bye"), data.clone(), long], 1, true),
+            (vec![go_away(0, b""), go_away(2, b"no")], 2, false),
+            (vec![go_away(11, b"calm"), go_away(0, b"")], 2, true),
+            (vec![frame(GO_AWAY, &[0; 3]), data], 0, false),
         ] {
             let bytes = frames.concat();
             for size in 1..=bytes.len() {
                 let mut seen = GoAway::default();
-                bytes.chunks(size).for_each(|piece| seen.see(piece));
+                let said = bytes.chunks(size).filter(|piece| seen.see(piece)).count();
+                assert!(said <= goodbyes && (said > 0) == (goodbyes > 0), "in pieces of {size}");
                 assert_eq!(seen.is_polite(), polite, "in pieces of {size}");
             }
         }

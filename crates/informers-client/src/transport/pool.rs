@@ -59,6 +59,10 @@ impl Load {
         self.is_leaving.store(is_leaving, Ordering::Relaxed);
     }
 
+    pub(super) fn is_leaving(&self) -> bool {
+        self.is_leaving.load(Ordering::Relaxed)
+    }
+
     pub(super) fn is_active(&self) -> bool {
         self.active.load(Ordering::Relaxed) > 0
     }
@@ -258,7 +262,7 @@ impl Inner {
 impl Lease {
     /// Was it said beforehand that the connection would end?
     pub(super) fn is_leaving(&self) -> bool {
-        self.load.is_leaving.load(Ordering::Relaxed)
+        self.load.is_leaving()
     }
 
     /// No new request is to use this connection.
