@@ -60,6 +60,20 @@ pub(crate) struct Call {
     pub(crate) action: String,
 }
 
+/// Who makes a request.
+struct Asker {
+    identity: Identity,
+    /// Whether other credentials may be fetched if the server rejects these.
+    may_change: bool,
+}
+
+/// What came of sending a request.
+enum Exchange<T> {
+    Answer(T),
+    /// The server does not accept the credentials (401).
+    Rejected(ClientError),
+}
+
 impl Client {
     /// A client for this configuration. Certificate files are read at once; nothing is sent.
     ///
@@ -178,28 +192,61 @@ impl Client {
     /// Sends a request and waits for the head of a good answer. A refused credential is fetched again, once;
     /// redirects of reads are followed.
     pub(crate) async fn send(&self, call: &Call) -> Result<Response<ResponseBody>, ClientError> {
+        let mut asker = self.asker(call).await?;
+        loop {
+            match self.exchange(call, &asker.identity).await? {
+                Exchange::Answer(response) => return Ok(response),
+                Exchange::Rejected(error) => self.renew(&mut asker, error).await?,
+            }
+        }
+    }
+
+    /// Waits until a request may be sent, and for what it shows. No time limit for the request counts this: the
+    /// server has no part in it, and a plugin that asks the user is not to be ended by it.
+    async fn asker(&self, call: &Call) -> Result<Asker, ClientError> {
         let inner = &*self.0;
         if let Some(throttle) = &inner.throttle {
             throttle.pass().await;
         }
         // A request that says itself who asks must not start a plugin.
         let says_who = call.headers.contains_key(header::AUTHORIZATION);
-        let mut identity = match says_who {
+        let identity = match says_who {
             true => inner.credentials.silent().await,
             false => inner.credentials.current().await?,
         };
+        Ok(Asker { identity, may_change: !says_who })
+    }
+
+    /// Other credentials for those that the server rejected, once; else its error.
+    async fn renew(&self, asker: &mut Asker, error: ClientError) -> Result<(), ClientError> {
+        if std::mem::take(&mut asker.may_change)
+            && let Some(other) = self.0.credentials.after_rejection(&asker.identity).await?
+        {
+            tracing::debug!("the server refused the credentials; trying with newer ones");
+            asker.identity = other;
+            return Ok(());
+        }
+        Err(error)
+    }
+
+    /// Sends a request as this identity and waits for the head of the answer.
+    async fn exchange(
+        &self,
+        call: &Call,
+        identity: &Identity,
+    ) -> Result<Exchange<Response<ResponseBody>>, ClientError> {
+        let inner = &*self.0;
         let mut other_host: Option<Uri> = None;
         let mut target = format!("{}{}", inner.path_prefix, call.path);
         let mut redirects = 0;
-        let mut fetched_again = false;
         loop {
             let outgoing = Outgoing {
                 method: call.method.clone(),
                 target: target.clone(),
-                headers: inner.headers_of(call, &identity, other_host.as_ref()),
+                headers: inner.headers_of(call, identity, other_host.as_ref()),
                 body: call.body.clone(),
             };
-            let sent = inner.transport.send(other_host.as_ref(), &outgoing, &identity, &call.action);
+            let sent = inner.transport.send(other_host.as_ref(), &outgoing, identity, &call.action);
             let idle = inner.config.timeouts.idle;
             let response = match tokio::time::timeout(idle, sent).await {
                 Ok(sent) => sent?,
@@ -219,15 +266,7 @@ impl Client {
             inner.warnings.log(response.headers());
             let status = response.status();
             if status.is_success() {
-                return Ok(response);
-            }
-            if status == StatusCode::UNAUTHORIZED && !says_who && !fetched_again && other_host.is_none() {
-                fetched_again = true;
-                if let Some(other) = inner.credentials.after_rejection(&identity).await? {
-                    tracing::debug!("the server refused the credentials; trying with newer ones");
-                    identity = other;
-                    continue;
-                }
+                return Ok(Exchange::Answer(response));
             }
             if call.method == Method::GET
                 && inner.transport.follows_redirects()
@@ -246,7 +285,11 @@ impl Client {
                 other_host = (!redirect::same_host(&place, &inner.config.server)).then_some(place);
                 continue;
             }
-            return Err(answer::refusal(response, &call.action).await);
+            let error = answer::refusal(response, &call.action).await;
+            return match status {
+                StatusCode::UNAUTHORIZED if other_host.is_none() => Ok(Exchange::Rejected(error)),
+                _ => Err(error),
+            };
         }
     }
 
@@ -256,10 +299,26 @@ impl Client {
         let limits = self.limits();
         let mut retries = 0;
         loop {
-            let sent = self.send_whole(call);
-            let sent = match self.timeouts().request {
-                None => sent.await,
-                Some(limit) => tokio::time::timeout(limit, sent).await.unwrap_or_else(|_| {
+            match self.call_once(call).await {
+                Err(error) if error.is_retryable() && retries < limits.retries => {
+                    let Some(wait) = error.retry_after() else { return Err(error) };
+                    retries += 1;
+                    tracing::debug!(error = &error as &dyn std::error::Error, ?wait, "trying again");
+                    tokio::time::sleep(wait).await;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// As [`call`](Self::call), but a server that asks to wait is not asked again.
+    pub(crate) async fn call_once(&self, call: &Call) -> Result<Response<Bytes>, ClientError> {
+        let mut asker = self.asker(call).await?;
+        loop {
+            let exchange = self.exchange_whole(call, &asker.identity);
+            let exchanged = match self.timeouts().request {
+                None => exchange.await,
+                Some(limit) => tokio::time::timeout(limit, exchange).await.unwrap_or_else(|_| {
                     Err(ClientError::Connection {
                         action: call.action.clone(),
                         failure: ConnectionFailure::Timeout,
@@ -272,24 +331,27 @@ impl Client {
                     })
                 }),
             };
-            match sent {
-                Err(error) if error.is_retryable() && retries < limits.retries => {
-                    let Some(wait) = error.retry_after() else { return Err(error) };
-                    retries += 1;
-                    tracing::debug!(error = &error as &dyn std::error::Error, ?wait, "trying again");
-                    tokio::time::sleep(wait).await;
-                }
-                done => return done,
+            match exchanged? {
+                Exchange::Answer(response) => return Ok(response),
+                Exchange::Rejected(error) => self.renew(&mut asker, error).await?,
             }
         }
     }
 
-    async fn send_whole(&self, call: &Call) -> Result<Response<Bytes>, ClientError> {
-        let (parts, body) = self.send(call).await?.into_parts();
+    async fn exchange_whole(
+        &self,
+        call: &Call,
+        identity: &Identity,
+    ) -> Result<Exchange<Response<Bytes>>, ClientError> {
+        let response = match self.exchange(call, identity).await? {
+            Exchange::Answer(response) => response,
+            Exchange::Rejected(error) => return Ok(Exchange::Rejected(error)),
+        };
+        let (parts, body) = response.into_parts();
         let response = Response::from_parts(parts.clone(), body);
         let limit = self.limits().body_size;
         let body = answer::whole(response, self.timeouts().idle, limit, &call.action).await?;
-        Ok(Response::from_parts(parts, body))
+        Ok(Exchange::Answer(Response::from_parts(parts, body)))
     }
 
     pub(crate) fn limits(&self) -> &crate::Limits {

@@ -23,8 +23,9 @@ pub struct Timeouts {
     /// Until the head of an answer comes, and between two pieces of a list or of a typed answer. Default
     /// 90 s: an API server gives up on a request by itself after 60 s.
     pub idle: Duration,
-    /// For each sending of a typed or raw request, from its beginning to the end of its answer; none for no limit
-    /// beside `idle`. Default none, as client-go's. It does not end lists and watches, as client-go's does.
+    /// For each sending of a typed or raw request, to the end of its answer; none for no limit beside `idle`. It
+    /// begins when the request may be sent: neither the turn under a [`RateLimit`](crate::RateLimit) nor the fetching
+    /// of credentials counts. Default none, as client-go's. It does not end lists and watches, as client-go's does.
     pub request: Option<Duration>,
     /// How much longer than its own `timeoutSeconds` a watch may be silent before it is given up. Default
     /// 15 s.

@@ -14,5 +14,6 @@ mod proxy;
 mod recorder;
 mod rotation;
 mod server;
+mod time_limit;
 mod tls;
 mod watch;
