@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use futures_util::future::{Either, FutureExt as _, select};
 use http::{HeaderMap, HeaderValue, Method, header};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 
@@ -57,7 +58,7 @@ pub(super) struct Driver {
 
 impl Driver {
     /// Writes until it is told to close and the queue is empty. While it closes, each Event has one try, and when
-    /// the server is not reached, the rest is given up.
+    /// the server is not reached or asks for patience, the rest is given up.
     pub(super) async fn run(mut self) {
         let mut correlator = Correlator::new(&self.options);
         let mut unreachable = false;
@@ -92,12 +93,17 @@ impl Driver {
         *self.closing.borrow() || self.closing.has_changed().is_err()
     }
 
-    /// Whether the server was reached in the end.
+    /// Whether the server has decided about it in the end.
     async fn write(&mut self, write: &Write) -> bool {
         let mut failures = 0;
         loop {
             let error = match self.send(write).await {
                 Ok(()) => {
+                    Counters::add(&self.counters.written);
+                    return true;
+                }
+                // Nobody else uses its name: the server did it before, and its answer was lost.
+                Err(error) if failures > 0 && error.is_already_exists() => {
                     Counters::add(&self.counters.written);
                     return true;
                 }
@@ -114,6 +120,8 @@ impl Driver {
                 log_loss(&error, write);
                 return false;
             };
+            let wait = error.retry_after().unwrap_or(wait);
+            tracing::debug!(error = &error as &dyn std::error::Error, ?wait, "an Event is tried again");
             // When it is told to close, there is time for one more try.
             let told = self.closing.wait_for(|closing| *closing);
             drop(tokio::time::timeout(wait, told).await);
@@ -157,7 +165,18 @@ impl Driver {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
         let action = format!("{verb} event {} in namespace {namespace}", write.name);
         let body = body.to_string().into();
-        self.client.call(&Call { method, path, headers, body, gzip: false, action }).await.map(drop)
+        // How often it is tried is decided here, since a close must not wait for what the client would wait.
+        let call = Call { method, path, headers, body, gzip: false, action };
+        let answer = self.client.call_once(&call).await?;
+        match serde_json::from_slice::<Answer>(answer.body()) {
+            Ok(Answer { kind }) if kind == "Event" => Ok(()),
+            // Such as a proxy's page that asks for a login.
+            _ => Err(ClientError::UnexpectedAnswer {
+                action: call.action,
+                problem: "the answer is no Event; is that an API server?".to_owned(),
+                source: None,
+            }),
+        }
     }
 
     fn event(&self, write: &Write) -> Value {
@@ -171,7 +190,7 @@ impl Driver {
             "kind": "Event",
             "metadata": metadata,
             "involvedObject": occurrence.about,
-            "type": occurrence.severity,
+            "type": occurrence.event_type,
             "reason": occurrence.reason,
             "message": occurrence.message,
             "count": write.count,
@@ -184,9 +203,21 @@ impl Driver {
     }
 }
 
-/// Would the same request be refused again? What asks for patience was asked again already.
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(default)]
+    kind: String,
+}
+
+/// Would the same request be refused again? An internal error may be due to this very Event, such as a webhook's.
 fn is_refusal(error: &ClientError) -> bool {
-    matches!(error, ClientError::Status { .. } | ClientError::InvalidRequest { .. })
+    match error {
+        ClientError::Status { status, retry_after, .. } => {
+            retry_after.is_none() && (!error.is_retryable() || status.is_internal_error())
+        }
+        ClientError::InvalidRequest { .. } => true,
+        _ => false,
+    }
 }
 
 fn log_refusal(error: &ClientError, write: &Write) {
@@ -206,5 +237,11 @@ fn log_loss(error: &ClientError, write: &Write) {
     let about = &write.occurrence.about;
     let (namespace, name, reason) = (&about.namespace, &about.name, &write.occurrence.reason);
     let error = error as &dyn std::error::Error;
-    tracing::warn!(error, namespace, name, reason, "an Event is given up, since the server is not reached");
+    tracing::warn!(
+        error,
+        namespace,
+        name,
+        reason,
+        "an Event is given up, since the server cannot take it now"
+    );
 }

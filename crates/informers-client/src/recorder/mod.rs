@@ -5,14 +5,16 @@
 //!
 //! A [`Recorder`] never keeps its caller waiting, and does not flood the server:
 //! - What happens again is counted in the Event that is there (`count`, `lastTimestamp`), by a patch.
-//! - Of ten different messages within ten minutes about one object, with one reason, the tenth and all further
-//!   ones become one Event, `(combined from similar events): …`.
-//! - About one object 25 Events are written at once, then one every five minutes; those that are not written
-//!   count all the same.
-//! - While the server is not reached, an Event is tried twelve times, ten seconds apart. Meanwhile up to 1000
-//!   wait; more are dropped. What was dropped is [counted](Recorder::counts).
+//! - Of ten different messages about one object, with one reason and without a silence of more than ten minutes
+//!   between them, the tenth and all further ones become one Event, `(combined from similar events): …`.
+//! - About one object 25 Events of one [type](EventType) are written at once, then one every five minutes; those
+//!   that are not written count all the same.
+//! - While the server is not reached, or asks for patience, an Event is tried twelve times, ten seconds apart, or as
+//!   long as the server says. Meanwhile up to 1000 wait; more are dropped. What was dropped is
+//!   [counted](Recorder::counts).
 //!
-//! All of these numbers are client-go's, and [`Options`].
+//! All of these numbers are client-go's, and [`Options`]. Unlike client-go, an Event is also tried again after an
+//! answer of 429, 502, 503 or 504 that does not say how long to wait.
 //!
 //! A client needs the permissions to `create` and `patch` `events`.
 //!
@@ -27,7 +29,7 @@
 //! # impl HttpService for Server {
 //! #     async fn send(&self, request: Request<Bytes>) -> Result<Response<HttpBody>, BoxError> {
 //! #         self.0.send((request.method().to_string(), serde_json::from_slice(request.body())?))?;
-//! #         Ok(Response::new(HttpBody::full("{}")))
+//! #         Ok(Response::new(HttpBody::full(r#"{"apiVersion":"v1","kind":"Event"}"#)))
 //! #     }
 //! # }
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -57,15 +59,20 @@ mod options;
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use driver::{Counters, Driver};
 use machine::Observation;
-pub use occurrence::{ObjectReference, Occurrence, Severity};
+pub use occurrence::{EventType, ObjectReference, Occurrence};
 pub use options::Options;
-use tokio::sync::{mpsc, watch};
+use parking_lot::Mutex;
+use tokio::sync::{Semaphore, mpsc, watch};
 
+use crate::rate_limit::Bucket;
 use crate::{Client, ClientError};
+
+/// How often at most it is said that Events are dropped.
+const COMPLAINT_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Who records.
 #[derive(Clone, Debug)]
@@ -90,6 +97,7 @@ struct Inner {
     /// Its end is the task's.
     running: watch::Receiver<()>,
     counters: Arc<Counters>,
+    complaints: Mutex<Bucket>,
 }
 
 /// What became of all that was recorded; what is missing in the sum waits.
@@ -104,7 +112,7 @@ pub struct Counts {
     pub overflow: u64,
     /// Refused by the server.
     pub rejected: u64,
-    /// Given up, since the server was not reached.
+    /// Given up, since the server was not reached, or asked for patience to the last.
     pub lost: u64,
 }
 
@@ -150,7 +158,7 @@ impl RecorderBuilder {
             let problem = "must be started within a Tokio runtime: its task needs one";
             ClientError::configuration("event recorder", problem).because(error)
         })?;
-        let (queue, receiver) = mpsc::channel(self.options.queue.max(1));
+        let (queue, receiver) = mpsc::channel(self.options.queue.clamp(1, Semaphore::MAX_PERMITS));
         let (closing, told) = watch::channel(false);
         let (ended, running) = watch::channel(());
         let counters = Arc::new(Counters::default());
@@ -167,7 +175,8 @@ impl RecorderBuilder {
             let _ended = ended;
             driver.run().await;
         });
-        Ok(Recorder(Arc::new(Inner { component, queue, closing, running, counters })))
+        let complaints = Mutex::new(Bucket::new(COMPLAINT_INTERVAL, 1));
+        Ok(Recorder(Arc::new(Inner { component, queue, closing, running, counters, complaints })))
     }
 }
 
@@ -188,22 +197,34 @@ impl Recorder {
 
     /// Records that things went as they should. Returns at once.
     pub fn normal(&self, about: &ObjectReference, reason: impl Into<String>, message: impl Into<String>) {
-        self.record(Occurrence::new(about.clone(), Severity::Normal, reason, message));
+        self.record(Occurrence::new(about.clone(), EventType::Normal, reason, message));
     }
 
     /// Records that something is wrong. Returns at once.
     pub fn warning(&self, about: &ObjectReference, reason: impl Into<String>, message: impl Into<String>) {
-        self.record(Occurrence::new(about.clone(), Severity::Warning, reason, message));
+        self.record(Occurrence::new(about.clone(), EventType::Warning, reason, message));
     }
 
     /// Records an occurrence. Returns at once: where too many wait, or after [`close`](Self::close), it is dropped
-    /// and counted.
+    /// and counted. That too many wait is a warning in the log, once a minute at most.
     pub fn record(&self, occurrence: Occurrence) {
+        let Inner { component, queue, closing, counters, complaints, .. } = &*self.0;
         let random = RandomState::new().hash_one(0);
         let observation = Observation { occurrence, at: SystemTime::now(), random };
-        if self.0.queue.try_send(observation).is_err() {
-            Counters::add(&self.0.counters.overflow);
-            tracing::debug!(component = self.0.component, "too many Events wait; one is dropped");
+        let is_closed = *closing.borrow() || queue.is_closed();
+        if !is_closed && queue.try_send(observation).is_ok() {
+            return;
+        }
+        Counters::add(&counters.overflow);
+        if is_closed {
+            tracing::debug!(component, "the recorder is closed; an Event is dropped");
+        } else if complaints.lock().try_take(tokio::time::Instant::now().into_std()) {
+            let overflow = counters.read().overflow;
+            tracing::warn!(
+                component,
+                overflow,
+                "too many Events wait to be written; those that do not fit are dropped"
+            );
         }
     }
 
@@ -214,7 +235,10 @@ impl Recorder {
     }
 
     /// Takes no more, and waits until what was recorded is written. Each Event has one try then; if the server is
-    /// not reached, the rest is given up. Any number of tasks may wait.
+    /// not reached, or asks for patience, the rest is given up. Any number of tasks may wait.
+    ///
+    /// A try takes as long as the client's [`Timeouts`](crate::Timeouts) and [`RateLimit`](crate::RateLimit) let it:
+    /// who has less time than that puts a limit around this future.
     ///
     /// # Cancel safety
     /// Dropping the future keeps the recorder closed, and what was recorded is still written.

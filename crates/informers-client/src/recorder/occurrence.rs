@@ -82,43 +82,57 @@ impl ObjectReference {
     }
 }
 
-/// Whether somebody should look at it (the `type` of an Event).
+/// The `type` of an Event: whether somebody should look at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-pub enum Severity {
+pub enum EventType {
     /// Things went as they should.
     Normal,
     /// Something is wrong.
     Warning,
 }
 
+/// How much of a message is kept, in bytes.
+const MAX_MESSAGE: usize = 8 << 10;
+
 /// Something that happened to an object.
 ///
 /// ```
-/// use informers_client::recorder::{ObjectReference, Occurrence, Severity};
+/// use informers_client::recorder::{ObjectReference, Occurrence, EventType};
 ///
 /// let pod = ObjectReference::new("v1", "Pod", "shop", "cart-0", "u-1");
-/// let pulled = Occurrence::new(pod, Severity::Normal, "Pulled", "image cart:7 in 3 s")
+/// let pulled = Occurrence::new(pod, EventType::Normal, "Pulled", "image cart:7 in 3 s")
 ///     .with_annotation("example.com/registry", "eu-1");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Occurrence {
     pub(super) about: ObjectReference,
-    pub(super) severity: Severity,
+    pub(super) event_type: EventType,
     pub(super) reason: String,
     pub(super) message: String,
     pub(super) annotations: BTreeMap<String, String>,
 }
 
 impl Occurrence {
-    /// `reason` is for programs: short, in UpperCamelCase, one of few. `message` is for people.
+    /// `reason` is for programs: short, in UpperCamelCase, one of few. `message` is for people; one of more than
+    /// 8 KiB is cut, and ends in `…` then, so that those that wait have a limit in bytes too. (The API server takes
+    /// any length by `core/v1`, and 1 KiB by `events.k8s.io`.)
     pub fn new(
         about: ObjectReference,
-        severity: Severity,
+        event_type: EventType,
         reason: impl Into<String>,
         message: impl Into<String>,
     ) -> Self {
-        let (reason, message) = (reason.into(), message.into());
-        Self { about, severity, reason, message, annotations: BTreeMap::new() }
+        let (reason, mut message) = (reason.into(), message.into());
+        if message.len() > MAX_MESSAGE {
+            let mut end = MAX_MESSAGE - '…'.len_utf8();
+            while !message.is_char_boundary(end) {
+                end -= 1;
+            }
+            message.truncate(end);
+            message.push('…');
+            message.shrink_to_fit();
+        }
+        Self { about, event_type, reason, message, annotations: BTreeMap::new() }
     }
 
     /// With an annotation on the Event. Of Events that are combined, none is kept.
@@ -126,5 +140,29 @@ impl Occurrence {
     pub fn with_annotation(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.annotations.insert(key.into(), value.into());
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_of_any_length_is_no_longer_than_its_limit() {
+        let of = |message: String| {
+            let about = ObjectReference::new("v1", "Pod", "shop", "cart-0", "u-1");
+            Occurrence::new(about, EventType::Normal, "Pulled", message).message
+        };
+        let fits = "é".repeat(MAX_MESSAGE / 2);
+        assert_eq!(of(fits.clone()), fits);
+        for before in ["", "x", "xx"] {
+            let cut = of(format!("{before}{fits}é"));
+            assert!(
+                cut.len() > MAX_MESSAGE - 4 && cut.len() <= MAX_MESSAGE && cut.ends_with("é…"),
+                "{}",
+                cut.len()
+            );
+        }
+        assert!(of("é".repeat(1 << 20)).capacity() <= 2 * MAX_MESSAGE);
     }
 }

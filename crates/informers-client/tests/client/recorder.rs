@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
-use informers_client::recorder::{ObjectReference, Occurrence, Options, Recorder, Severity};
+use informers_client::recorder::{EventType, ObjectReference, Occurrence, Options, Recorder};
 use informers_client::{BoxError, Client, Config, HttpBody, HttpService};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -22,6 +23,12 @@ enum Does {
     Nothing,
     /// It answers with this code and reason.
     Refuses(u16, &'static str),
+    /// It answers with this code and asks to wait so many seconds.
+    Throttles(u16, u32),
+    /// It takes the Event, and its answer is lost.
+    TakesUnheard,
+    /// Something else answers, and all is well.
+    Says(&'static str),
 }
 
 #[derive(Clone)]
@@ -55,7 +62,14 @@ impl HttpService for Server {
         self.0.gate.acquire().await?.forget();
         let does = self.0.script.lock().pop_front();
         match does {
-            None => Ok(Response::new(HttpBody::full("{}"))),
+            None => Ok(Response::new(HttpBody::full(r#"{"kind":"Event","apiVersion":"v1"}"#))),
+            Some(Does::Says(body)) => Ok(Response::new(HttpBody::full(body))),
+            Some(Does::TakesUnheard) => Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset).into()),
+            Some(Does::Throttles(code, seconds)) => {
+                let body = HttpBody::full(status(code, "", "not now"));
+                let response = Response::builder().status(code).header("content-type", "application/json");
+                Ok(response.header("retry-after", seconds).body(body)?)
+            }
             Some(Does::Nothing) => Err(std::io::Error::from(std::io::ErrorKind::ConnectionRefused).into()),
             Some(Does::Refuses(code, reason)) => {
                 let body = HttpBody::full(status(code, reason, "no"));
@@ -101,7 +115,7 @@ async fn an_event_is_created_and_patched_when_it_happens_again() {
     let server = Server::new([]);
     let recorder = server.recorder(Options::default());
     let unhealthy =
-        Occurrence::new(pod().with_field_path("spec"), Severity::Warning, "Unhealthy", "no answer")
+        Occurrence::new(pod().with_field_path("spec"), EventType::Warning, "Unhealthy", "no answer")
             .with_annotation("example.com/probe", "80");
     recorder.record(unhealthy.clone());
     recorder.record(unhealthy);
@@ -262,6 +276,147 @@ async fn closing_gives_a_server_that_is_away_one_more_chance_only() {
     let start = Instant::now();
     recorder.close().await;
     assert_eq!((start.elapsed(), server.count(), recorder.counts().lost), (Duration::ZERO, 2, 5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_asks_for_patience_is_tried_again_when_it_says_so() {
+    let refusals =
+        [Does::Throttles(429, 7), Does::Throttles(503, 40), Does::Refuses(503, "ServiceUnavailable")];
+    let server = Server::new(refusals);
+    let recorder = server.recorder(Options::default());
+    recorder.warning(&pod(), "Failed", "no");
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let seen = server.seen();
+    let gaps: Vec<_> = seen.windows(2).map(|pair| (pair[1].at - pair[0].at).as_secs()).collect();
+    assert_eq!((gaps, recorder.counts().written), (vec![7, 40, 10], 1));
+    // Twelve times in all, as if it were not reached.
+    server.0.script.lock().extend([Does::Throttles(429, 1); 12]);
+    recorder.warning(&pod(), "Failed", "no more");
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!((server.count(), recorder.counts().lost, recorder.counts().rejected), (16, 1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_does_not_wait_for_what_a_server_asks_to_wait() {
+    let server = Server::new([Does::Throttles(429, 300); 1000]);
+    let recorder = server.recorder(Options { burst: 1000, ..Options::default() });
+    for number in 0..1000 {
+        recorder.warning(&pod(), "Failed", format!("no {number}"));
+    }
+    let start = Instant::now();
+    // While the first one waits for its second try, and before it was tried at all.
+    settle().await;
+    assert_eq!(server.count(), 1);
+    recorder.close().await;
+    assert_eq!((start.elapsed(), server.count(), recorder.counts().lost), (Duration::ZERO, 2, 1000));
+    let other = server.recorder(Options::default());
+    other.warning(&pod(), "Failed", "no");
+    other.warning(&pod(), "Failed", "never");
+    other.close().await;
+    assert_eq!((start.elapsed(), server.count(), other.counts().lost), (Duration::ZERO, 3, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_whose_first_answer_was_lost_is_written_all_the_same() {
+    let server = Server::new([Does::TakesUnheard, Does::Refuses(409, "AlreadyExists")]);
+    let recorder = server.recorder(Options::default());
+    recorder.warning(&pod(), "Failed", "no");
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!((server.count(), recorder.counts().written, recorder.counts().rejected), (2, 1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_no_event_is_none_of_the_servers() {
+    let others = [
+        Does::Says("<html>log in, please</html>"),
+        Does::Says("{}"),
+        Does::Says(r#"{"kind":"Status","apiVersion":"v1","status":"Success"}"#),
+    ];
+    let server = Server::new(others);
+    let recorder = server.recorder(Options { tries: 3, ..Options::default() });
+    recorder.warning(&pod(), "Failed", "no");
+    recorder.warning(&pod(), "Failed", "yes");
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!((server.count(), recorder.counts().lost, recorder.counts().written), (4, 1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_closed_recorder_takes_nothing_while_it_still_writes() {
+    let server = Server::new([]);
+    server.0.gate.forget_permits(1 << 20);
+    let recorder = server.recorder(Options::default());
+    recorder.warning(&pod(), "Failed", "before");
+    settle().await;
+    let closing = tokio::spawn({
+        let recorder = recorder.clone();
+        async move { recorder.close().await }
+    });
+    settle().await;
+    recorder.warning(&pod(), "Failed", "after");
+    assert_eq!(recorder.counts().overflow, 1);
+    server.0.gate.add_permits(100);
+    closing.await.unwrap();
+    assert_eq!((server.count(), recorder.counts().written), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_overflow_is_warned_of_once_a_minute_and_a_close_is_none() {
+    let log = Warnings::default();
+    // With a single subscriber, tracing asks that of the thread which happens to come first to a log line.
+    let _second = tracing::Dispatch::new(Warnings::default());
+    let _guard = tracing::subscriber::set_default(log.clone());
+    let server = Server::new([]);
+    server.0.gate.forget_permits(1 << 20);
+    // None is one.
+    let recorder = server.recorder(Options { queue: 0, ..Options::default() });
+    recorder.warning(&pod(), "Failed", "in the hands of the task");
+    settle().await;
+    for expected in [1, 1, 2] {
+        for _ in 0..10 {
+            recorder.warning(&pod(), "Failed", "waits, or does not fit");
+        }
+        assert_eq!(log.0.load(Ordering::SeqCst), expected);
+        tokio::time::advance(Duration::from_secs(30)).await;
+    }
+    assert_eq!(recorder.counts().overflow, 29);
+    server.0.gate.add_permits(100);
+    recorder.close().await;
+    tokio::time::advance(Duration::from_secs(600)).await;
+    recorder.warning(&pod(), "Failed", "after the end");
+    assert_eq!((recorder.counts().overflow, log.0.load(Ordering::SeqCst)), (30, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_queue_of_any_length_is_possible() {
+    let server = Server::new([]);
+    let recorder =
+        server.recorder(Options { queue: usize::MAX, remembered: usize::MAX, ..Options::default() });
+    recorder.warning(&pod(), "Failed", "no");
+    recorder.close().await;
+    assert_eq!(recorder.counts().written, 1);
+}
+
+/// Counts the warnings about recorders.
+#[derive(Clone, Default)]
+struct Warnings(Arc<AtomicUsize>);
+
+impl tracing::Subscriber for Warnings {
+    fn enabled(&self, about: &tracing::Metadata<'_>) -> bool {
+        *about.level() == tracing::Level::WARN && about.target().starts_with("informers_client::recorder")
+    }
+
+    fn event(&self, _: &tracing::Event<'_>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
 }
 
 #[tokio::test(start_paused = true)]

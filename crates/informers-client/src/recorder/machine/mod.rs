@@ -1,15 +1,16 @@
 //! What becomes of an occurrence: a new Event, one more of an old one, or nothing. The rules are those of
 //! client-go's `EventCorrelator`.
 
+mod fingerprint;
 mod recent;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use fingerprint::{Fingerprint, Fingerprints};
 use recent::Recent;
 
-use super::occurrence::{ObjectReference, Occurrence, Severity};
+use super::occurrence::{ObjectReference, Occurrence};
 use super::options::Options;
 use crate::rate_limit::Bucket;
 
@@ -42,38 +43,14 @@ pub(super) struct Write {
     pub(super) count: u32,
 }
 
-/// Objects of one kind, name and uid are one, whatever their version.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Subject {
-    api_version: String,
-    kind: String,
-    namespace: String,
-    name: String,
-    uid: String,
-}
-
-/// Occurrences that differ in their messages alone.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Similar {
-    subject: Arc<Subject>,
-    severity: Severity,
-    reason: Arc<str>,
-}
-
-/// Occurrences that are counted in one Event: equal ones, or all that are similar.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Counted {
-    similar: Similar,
-    /// Field path and message, where that matters.
-    exact: Option<(String, Arc<str>)>,
-}
-
+#[derive(Debug)]
 struct Group {
     /// Different messages, fewer than would be combined.
-    messages: VecDeque<Arc<str>>,
+    messages: VecDeque<Fingerprint>,
     last: Instant,
 }
 
+#[derive(Debug)]
 struct Log {
     name: String,
     first: SystemTime,
@@ -81,19 +58,31 @@ struct Log {
 }
 
 /// Decides about one occurrence after the other.
+///
+/// It keeps no text of those that are past, but the names of Events, which have a limit: its size is bounded whatever
+/// is recorded.
+#[derive(Debug)]
 pub(super) struct Correlator {
     options: Options,
-    groups: Recent<Similar, Group>,
-    logs: Recent<Counted, Log>,
-    buckets: Recent<(Arc<Subject>, Severity), Bucket>,
+    fingerprints: Fingerprints,
+    /// By all but the message.
+    groups: Recent<Fingerprint, Group>,
+    /// By all that is equal where occurrences are counted in one Event.
+    logs: Recent<Fingerprint, Log>,
+    /// By object and type.
+    buckets: Recent<Fingerprint, Bucket>,
+    /// The time in the name of the last new Event.
+    last_name: u128,
 }
 
 impl Correlator {
     pub(super) fn new(options: &Options) -> Self {
         Self {
+            fingerprints: Fingerprints::default(),
             groups: Recent::new(options.remembered),
             logs: Recent::new(options.remembered),
             buckets: Recent::new(options.remembered),
+            last_name: 0,
             options: options.clone(),
         }
     }
@@ -101,49 +90,46 @@ impl Correlator {
     pub(super) fn observe(&mut self, observation: Observation, now: Instant) -> Verdict {
         let Observation { mut occurrence, at, random } = observation;
         let about = &occurrence.about;
-        let subject = Arc::new(Subject {
-            api_version: about.api_version.clone(),
-            kind: about.kind.clone(),
-            namespace: about.namespace.clone(),
-            name: about.name.clone(),
-            uid: about.uid.clone(),
-        });
-        let severity = occurrence.severity;
-        let similar =
-            Similar { subject: Arc::clone(&subject), severity, reason: occurrence.reason.as_str().into() };
-        let message: Arc<str> = occurrence.message.as_str().into();
-        let counted = if self.is_one_of_many(&similar, &message, now) {
+        // Objects of one kind, name and uid are one, whatever their version.
+        let object = (&about.api_version, &about.kind, &about.namespace, &about.name, &about.uid);
+        let subject = self.fingerprints.of(&(object, occurrence.event_type));
+        let similar = self.fingerprints.of(&(subject, &occurrence.reason));
+        let exact = self.fingerprints.of(&(similar, &about.field_path, &occurrence.message));
+        let message = self.fingerprints.of(&occurrence.message);
+        let counted = if self.is_one_of_many(similar, message, now) {
             occurrence.message.insert_str(0, "(combined from similar events): ");
             occurrence.annotations.clear();
-            Counted { similar, exact: None }
+            similar
         } else {
-            Counted { similar, exact: Some((about.field_path.clone(), message)) }
+            exact
         };
-        let log = self.logs.get_or_insert_with(&counted, || Log {
-            name: event_name(&occurrence.about, at, random),
-            first: at,
-            count: 0,
+        let last_name = &mut self.last_name;
+        let log = self.logs.get_or_insert_with(&counted, || {
+            // Where the clock is coarse, or was set back, one time would make two names.
+            let time = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
+            *last_name = time.max(*last_name + 1);
+            Log { name: event_name(&occurrence.about, *last_name, random), first: at, count: 0 }
         });
         // Spam counts too: the next one that is written says how many there were.
         log.count = log.count.saturating_add(1);
         let (name, first, count) = (log.name.clone(), log.first, log.count);
         let new_bucket = || Bucket::new(self.options.refill, self.options.burst);
-        if !self.buckets.get_or_insert_with(&(subject, severity), new_bucket).try_take(now) {
+        if !self.buckets.get_or_insert_with(&subject, new_bucket).try_take(now) {
             return Verdict::Spam;
         }
         Verdict::Write(Box::new(Write { occurrence, name, first, last: at, count }))
     }
 
     /// Have there been so many different messages of late that they become one Event?
-    fn is_one_of_many(&mut self, similar: &Similar, message: &Arc<str>, now: Instant) -> bool {
+    fn is_one_of_many(&mut self, similar: Fingerprint, message: Fingerprint, now: Instant) -> bool {
         let new = || Group { messages: VecDeque::new(), last: now };
-        let group = self.groups.get_or_insert_with(similar, new);
+        let group = self.groups.get_or_insert_with(&similar, new);
         if now.saturating_duration_since(group.last) > self.options.similar_within {
             group.messages.clear();
         }
         group.last = now;
-        if !group.messages.contains(message) {
-            group.messages.push_back(Arc::clone(message));
+        if !group.messages.contains(&message) {
+            group.messages.push_back(message);
         }
         let is_many = group.messages.len() >= self.options.similar.max(1);
         if is_many {
@@ -158,14 +144,16 @@ impl Correlator {
 pub(super) fn pause(failures: u32, options: &Options, random: f64) -> Option<Duration> {
     match failures {
         _ if failures >= options.tries => None,
-        1 => Some(options.pause.mul_f64(random.clamp(0.0, 1.0))),
+        1 => {
+            let part = options.pause.as_secs_f64() * random.clamp(0.0, 1.0);
+            Some(Duration::try_from_secs_f64(part).unwrap_or(options.pause))
+        }
         _ => Some(options.pause),
     }
 }
 
 /// A name that no other Event has: the object's, and the time in nanoseconds.
-fn event_name(about: &ObjectReference, at: SystemTime, random: u64) -> String {
-    let nanoseconds = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
+fn event_name(about: &ObjectReference, nanoseconds: u128, random: u64) -> String {
     let name = format!("{}.{nanoseconds:x}", about.name);
     if is_dns_subdomain(&name) { name } else { format!("event-{random:016x}.{nanoseconds:x}") }
 }
