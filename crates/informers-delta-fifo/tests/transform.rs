@@ -4,13 +4,10 @@
 mod fixture;
 
 use std::error::Error as _;
-use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, Waker};
 
-use fixture::{Store, key, obj, shown};
+use fixture::{Store, key, obj, shown, take};
 use informers_core::{Change, DecodeErrorKind, Scope, Sink, Transform};
 use informers_delta_fifo::{
     Consumer, Deleted, Delta, DeltaFifo, InOrderQueue, Parity, QueueOptions, SharedQueue, delta_fifo,
@@ -36,10 +33,7 @@ fn counting() -> (Transform<u64>, Arc<AtomicUsize>) {
 }
 
 fn deltas(consumer: &mut Consumer<u64>) -> Vec<Delta<u64>> {
-    match pin!(consumer.pop_batch()).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(Ok(mut batch)) => batch.take_deltas(),
-        other => panic!("nothing to take: {other:?}"),
-    }
+    take(consumer).take_deltas()
 }
 
 fn all(deltas: &[Delta<u64>]) -> &informers_delta_fifo::ReplacedAll<u64> {
