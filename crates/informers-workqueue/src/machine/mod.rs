@@ -10,8 +10,10 @@ mod slots;
 #[cfg(test)]
 mod tests;
 
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash};
 use std::time::{Duration, Instant};
+
+use hashbrown::DefaultHashBuilder;
 
 use self::delays::Delays;
 use self::observe::Times;
@@ -80,6 +82,7 @@ pub struct TakeId {
 /// ```
 #[derive(Debug)]
 pub struct Machine<T, S = Fifo> {
+    hasher: DefaultHashBuilder,
     slots: Slots<T>,
     storage: S,
     delays: Delays,
@@ -94,6 +97,12 @@ pub struct Machine<T, S = Fifo> {
     observations: Vec<Observation>,
 }
 
+/// The hash by which a machine with this hasher finds a key.
+pub(crate) fn hash<T: Hash>(hasher: &DefaultHashBuilder, key: &T) -> u32 {
+    let hash = hasher.hash_one(key);
+    (hash ^ (hash >> 32)) as u32
+}
+
 impl<T> Default for Machine<T> {
     fn default() -> Self {
         Self::new(Fifo::default(), Parity::default())
@@ -104,6 +113,7 @@ impl<T, S> Machine<T, S> {
     /// An empty queue that hands out keys in the order of `storage`.
     pub fn new(storage: S, parity: Parity) -> Self {
         Self {
+            hasher: DefaultHashBuilder::default(),
             slots: Slots::default(),
             storage,
             delays: Delays::default(),
@@ -116,6 +126,11 @@ impl<T, S> Machine<T, S> {
             times: None,
             observations: Vec::new(),
         }
+    }
+
+    /// For those who hash a key without the lock: see [`hash`].
+    pub(crate) fn hasher(&self) -> DefaultHashBuilder {
+        self.hasher
     }
 
     /// Delayed keys whose time has not come, as of the last call with `now`.
@@ -168,15 +183,21 @@ impl<T: Eq + Hash + Clone, S: Storage<T>> Machine<T, S> {
     /// # Errors
     /// [`Error::ShutDown`] gives the key back.
     pub fn add(&mut self, key: T, now: Instant) -> Result<Option<T>, Error<T>> {
+        let hash = hash(&self.hasher, &key);
+        self.add_hashed(key, hash, now)
+    }
+
+    /// [`add`](Self::add) of a key that was hashed without the lock.
+    pub(crate) fn add_hashed(&mut self, key: T, hash: u32, now: Instant) -> Result<Option<T>, Error<T>> {
         self.advance(now);
         if self.shutting_down() {
             return Err(Error::ShutDown { key });
         }
-        Ok(self.add_now(key, now))
+        Ok(self.add_now(key, hash, now))
     }
 
-    fn add_now(&mut self, key: T, now: Instant) -> Option<T> {
-        let (slot, copy) = self.slots.find_or_insert(key);
+    fn add_now(&mut self, key: T, hash: u32, now: Instant) -> Option<T> {
+        let (slot, copy) = self.slots.find_or_insert(key, hash);
         if !self.delays.is_empty() && !self.parity.keeps_waiting_on_add() {
             self.delays.cancel(slot);
         }
@@ -223,16 +244,28 @@ impl<T: Eq + Hash + Clone, S: Storage<T>> Machine<T, S> {
     /// # Errors
     /// [`Error::ShutDown`] gives the key back.
     pub fn add_after(&mut self, key: T, delay: Duration, now: Instant) -> Result<Option<T>, Error<T>> {
+        let hash = hash(&self.hasher, &key);
+        self.add_hashed_after(key, hash, delay, now)
+    }
+
+    /// [`add_after`](Self::add_after) for a key that was hashed without the lock.
+    pub(crate) fn add_hashed_after(
+        &mut self,
+        key: T,
+        hash: u32,
+        delay: Duration,
+        now: Instant,
+    ) -> Result<Option<T>, Error<T>> {
         self.advance(now);
         if self.shutting_down() {
             return Err(Error::ShutDown { key });
         }
         self.observe(Observation::Retried);
         if delay.is_zero() {
-            return Ok(self.add_now(key, now));
+            return Ok(self.add_now(key, hash, now));
         }
         let at = now.checked_add(delay.min(FAR_FUTURE)).unwrap_or(now);
-        let (slot, copy) = self.slots.find_or_insert(key);
+        let (slot, copy) = self.slots.find_or_insert(key, hash);
         self.delays.schedule(slot, at);
         Ok(copy)
     }
@@ -270,7 +303,7 @@ impl<T: Eq + Hash + Clone, S: Storage<T>> Machine<T, S> {
     /// [`Error::NotTaken`] if the key is not taken; nothing changes (see [`Parity::done_of_untaken_requeues`]).
     pub fn done(&mut self, key: &T, now: Instant) -> Result<Option<T>, Error<T>> {
         self.advance(now);
-        let slot = self.slots.find(key);
+        let slot = self.slots.find(key, hash(&self.hasher, key));
         match slot {
             Some(slot) if self.slots.get(slot).is_some_and(|slot| slot.processing) => {
                 Ok(self.finish_slot(slot, now))

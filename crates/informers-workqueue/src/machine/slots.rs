@@ -1,9 +1,7 @@
 //! One place per key, and what is known of it.
 
-use std::hash::{BuildHasher, Hash};
-
+use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
-use hashbrown::{DefaultHashBuilder, HashTable};
 
 /// Everything known of one key, except its delay.
 ///
@@ -12,18 +10,27 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 pub(super) struct Slot<T> {
     /// `None` while the slot is free.
     key: Option<T>,
-    hash: u64,
     /// The last time it was taken, as a number of all takes.
     pub(super) take: u64,
     /// The last time it was pushed, as a number of all pushes.
     pub(super) push: u64,
+    hash: u32,
     /// Tickets in the storage; more than one only when `done` for a key not taken queues it again.
     pub(super) queued: u32,
     pub(super) dirty: bool,
     pub(super) processing: bool,
 }
 
+/// Tables take their bucket from the low bits and their tag from the high ones.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
 impl<T> Slot<T> {
+    fn new(key: T, hash: u32) -> Self {
+        Self { key: Some(key), take: 0, push: 0, hash, queued: 0, dirty: false, processing: false }
+    }
+
     pub(super) fn key(&self) -> Option<&T> {
         self.key.as_ref()
     }
@@ -33,10 +40,15 @@ impl<T> Slot<T> {
     }
 }
 
+impl<T: Eq> Slot<T> {
+    fn is(&self, hash: u32, key: &T) -> bool {
+        self.hash == hash && self.key.as_ref() == Some(key)
+    }
+}
+
 /// Keys by hash in a slab: everything but an add or a look-up by key goes by index and never hashes.
 #[derive(Debug)]
 pub(super) struct Slots<T> {
-    hasher: DefaultHashBuilder,
     /// Indices of slots, small so that the table stays in the cache.
     table: HashTable<u32>,
     slots: Vec<Slot<T>>,
@@ -50,13 +62,7 @@ const KEPT: usize = 4096;
 
 impl<T> Default for Slots<T> {
     fn default() -> Self {
-        Self {
-            hasher: DefaultHashBuilder::default(),
-            table: HashTable::new(),
-            slots: Vec::new(),
-            free: Vec::new(),
-            peak: 0,
-        }
+        Self { table: HashTable::new(), slots: Vec::new(), free: Vec::new(), peak: 0 }
     }
 }
 
@@ -100,7 +106,7 @@ impl<T> Slots<T> {
     pub(super) fn release(&mut self, index: usize) -> Option<T> {
         let slot = self.slots.get_mut(index)?;
         let key = slot.key.take()?;
-        if let Ok(entry) = self.table.find_entry(slot.hash, |&other| other as usize == index) {
+        if let Ok(entry) = self.table.find_entry(spread(slot.hash), |&other| other as usize == index) {
             entry.remove();
         }
         self.free.push(index);
@@ -108,39 +114,26 @@ impl<T> Slots<T> {
     }
 }
 
-impl<T: Eq + Hash> Slots<T> {
-    pub(super) fn find(&self, key: &T) -> Option<usize> {
-        let hash = self.hasher.hash_one(key);
-        let found = self.table.find(hash, |&index| self.slots[index as usize].key.as_ref() == Some(key));
+impl<T: Eq> Slots<T> {
+    pub(super) fn find(&self, key: &T, hash: u32) -> Option<usize> {
+        let found = self.table.find(spread(hash), |&index| self.slots[index as usize].is(hash, key));
         found.map(|&index| index as usize)
     }
 
     /// The slot of the key, made if there is none; the given key comes back if there was one.
     // Out of line, moving the key in and out again takes a sixth of an add.
     #[inline(always)]
-    pub(super) fn find_or_insert(&mut self, key: T) -> (usize, Option<T>) {
-        let hash = self.hasher.hash_one(&key);
+    pub(super) fn find_or_insert(&mut self, key: T, hash: u32) -> (usize, Option<T>) {
         let slots = &mut self.slots;
         let entry = self.table.entry(
-            hash,
-            |&index| {
-                let slot = &slots[index as usize];
-                slot.hash == hash && slot.key.as_ref() == Some(&key)
-            },
-            |&index| slots[index as usize].hash,
+            spread(hash),
+            |&index| slots[index as usize].is(hash, &key),
+            |&index| spread(slots[index as usize].hash),
         );
         match entry {
             Entry::Occupied(occupied) => (*occupied.get() as usize, Some(key)),
             Entry::Vacant(vacant) => {
-                let slot = Slot {
-                    key: Some(key),
-                    hash,
-                    take: 0,
-                    push: 0,
-                    queued: 0,
-                    dirty: false,
-                    processing: false,
-                };
+                let slot = Slot::new(key, hash);
                 let index = if let Some(index) = self.free.pop() {
                     slots[index] = slot;
                     index

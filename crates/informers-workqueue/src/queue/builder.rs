@@ -101,6 +101,6 @@ impl<T: Clone + Eq + Hash + Send + 'static> Builder<T> {
         }
         let limiter =
             self.limiter.unwrap_or_else(|| Box::new(rate_limiter::default_controller_rate_limiter()));
-        WorkQueue { shared: Arc::new(Shared::new(machine, limiter, self.metrics, self.name)) }
+        WorkQueue { shared: Arc::new(Arc::new(Shared::new(machine, limiter, self.metrics, self.name))) }
     }
 }

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use tokio::time::Sleep;
 
-use super::shared::{DrainEnd, Shared, clock};
+use super::Handle;
+use super::shared::{DrainEnd, clock};
 use crate::Error;
 
 /// The future of [`WorkQueue::shut_down_with_drain`](super::WorkQueue::shut_down_with_drain): resolves when the work
@@ -35,7 +36,7 @@ use crate::Error;
 /// ```
 #[must_use = "the shutdown has begun, but nobody waits for the work to end"]
 pub struct Drain<T: Clone + Eq + Hash> {
-    shared: Arc<Shared<T>>,
+    shared: Handle<T>,
     number: u64,
     abandoned: Vec<T>,
     deadline: Option<Instant>,
@@ -46,7 +47,7 @@ pub struct Drain<T: Clone + Eq + Hash> {
 impl<T: Clone + Eq + Hash> Unpin for Drain<T> {}
 
 impl<T: Clone + Eq + Hash> Drain<T> {
-    pub(super) fn start(shared: &Arc<Shared<T>>) -> Self {
+    pub(super) fn start(shared: &Handle<T>) -> Self {
         let (number, abandoned) = shared.with(|state, now| {
             let abandoned = state.machine.shut_down_with_drain(now);
             (state.drains.register(Waker::noop().clone()), abandoned)

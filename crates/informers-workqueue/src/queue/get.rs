@@ -4,13 +4,13 @@ use std::fmt;
 use std::future::Future;
 use std::hash::Hash;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
 use tokio::time::Sleep;
 
-use super::shared::{Shared, State};
+use super::Handle;
+use super::shared::State;
 use super::taken::Taken;
 use crate::machine::Take;
 
@@ -31,7 +31,7 @@ use crate::machine::Take;
 /// ```
 #[must_use = "futures do nothing unless polled"]
 pub struct Get<'a, T: Clone + Eq + Hash> {
-    shared: &'a Arc<Shared<T>>,
+    shared: &'a Handle<T>,
     /// Its number among the getters, from the first poll that found nothing.
     number: Option<u64>,
     /// Only the timekeeper has one.
@@ -46,7 +46,7 @@ enum Step<T> {
 }
 
 impl<'a, T: Clone + Eq + Hash> Get<'a, T> {
-    pub(super) fn new(shared: &'a Arc<Shared<T>>) -> Self {
+    pub(super) fn new(shared: &'a Handle<T>) -> Self {
         Self { shared, number: None, timer: None }
     }
 

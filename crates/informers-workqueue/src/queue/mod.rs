@@ -3,6 +3,8 @@
 mod builder;
 mod drain;
 mod get;
+#[cfg(not(informers_loom))]
+mod patient;
 mod report;
 mod shared;
 mod sync;
@@ -60,12 +62,16 @@ use crate::{Error, Snapshot};
 /// # Ok(()) }
 /// ```
 pub struct WorkQueue<T> {
-    shared: Arc<Shared<T>>,
+    shared: Handle<T>,
 }
+
+/// Each clone of a queue has a reference count of its own, so that workers who have a clone each do not count on one
+/// cache line: keys in their hands keep the queue alive.
+type Handle<T> = Arc<Arc<Shared<T>>>;
 
 impl<T> Clone for WorkQueue<T> {
     fn clone(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared) }
+        Self { shared: Arc::new(Arc::clone(&self.shared)) }
     }
 }
 
@@ -143,7 +149,8 @@ impl<T: Clone + Eq + Hash> WorkQueue<T> {
     /// # Ok::<(), informers_workqueue::Error<&str>>(())
     /// ```
     pub fn add(&self, key: T) -> Result<(), Error<T>> {
-        let copy = self.shared.with(|state, now| state.machine.add(key, now))?;
+        let hash = self.shared.hash(&key);
+        let copy = self.shared.with(|state, now| state.machine.add_hashed(key, hash, now))?;
         drop(copy);
         Ok(())
     }
@@ -169,7 +176,9 @@ impl<T: Clone + Eq + Hash> WorkQueue<T> {
     /// # Ok(()) }
     /// ```
     pub fn add_after(&self, key: T, delay: Duration) -> Result<(), Error<T>> {
-        let copy = self.shared.with_time(|state, now| state.machine.add_after(key, delay, now))?;
+        let hash = self.shared.hash(&key);
+        let copy =
+            self.shared.with_time(|state, now| state.machine.add_hashed_after(key, hash, delay, now))?;
         drop(copy);
         Ok(())
     }

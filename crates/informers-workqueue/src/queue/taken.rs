@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use super::shared::Shared;
+use super::Handle;
 use crate::machine::{Take, TakeId};
 
 /// A key that a worker has taken. Dropping it finishes the key, also when the worker panics or is cancelled.
@@ -32,11 +32,11 @@ pub struct Taken<T: Clone + Eq + Hash> {
     key: T,
     id: TakeId,
     finish_on_drop: bool,
-    shared: Arc<Shared<T>>,
+    shared: Handle<T>,
 }
 
 impl<T: Clone + Eq + Hash> Taken<T> {
-    pub(super) fn new(take: Take<T>, shared: &Arc<Shared<T>>) -> Self {
+    pub(super) fn new(take: Take<T>, shared: &Handle<T>) -> Self {
         Self { key: take.key, id: take.id, finish_on_drop: true, shared: Arc::clone(shared) }
     }
 
