@@ -65,10 +65,10 @@ impl ExecPolicy {
         Ok(Self(Rule::Allowlist(programs)))
     }
 
-    /// Whether `command`, which `look_up` finds at `found`, may be run; else why not.
+    /// Whether `command`, which is [clean] and which `look_up` finds at `found`, may be run; else why not.
     pub(crate) fn check(
         &self,
-        command: &str,
+        command: &Path,
         found: Option<&Path>,
         look_up: impl Fn(&Path) -> Option<PathBuf>,
     ) -> Result<(), String> {
@@ -77,7 +77,6 @@ impl ExecPolicy {
             Rule::DenyAll => return Err("is not allowed: no exec plugin is (ExecPolicy)".to_owned()),
             Rule::Allowlist(programs) => programs,
         };
-        let command = clean(Path::new(command));
         let verbatim = |program: &String| {
             let program = Path::new(program);
             program == command || found == Some(program)
@@ -131,8 +130,8 @@ mod tests {
         };
         let check = |list: &[&str], command: &str| {
             let policy = ExecPolicy::allowlist(list.iter().copied()).unwrap();
-            let found = look_up(&clean(Path::new(command)));
-            policy.check(command, found.as_deref(), look_up)
+            let command = clean(Path::new(command));
+            policy.check(&command, look_up(&command).as_deref(), look_up)
         };
         for (list, command) in [
             (&["aws"][..], "aws"),
@@ -152,8 +151,8 @@ mod tests {
         ] {
             assert_eq!(check(list, command), Err(why.to_owned()), "{list:?} {command}");
         }
-        assert_eq!(ExecPolicy::default().check("any", None, look_up), Ok(()));
-        assert!(ExecPolicy::deny_all().check("aws", None, look_up).is_err());
+        assert_eq!(ExecPolicy::default().check(Path::new("any"), None, look_up), Ok(()));
+        assert!(ExecPolicy::deny_all().check(Path::new("aws"), None, look_up).is_err());
     }
 
     #[test]

@@ -19,6 +19,7 @@ use http::Uri;
 pub(crate) use environment::Environment;
 pub use exec_plugin::{ExecApiVersion, ExecPlugin, InteractiveMode};
 pub use exec_policy::ExecPolicy;
+pub(crate) use exec_policy::clean;
 pub use kubeconfig::Kubeconfig;
 pub use limits::{Gzip, Http2, Limits, Timeouts};
 pub use overrides::{ClusterSettings, Overrides};

@@ -1,19 +1,20 @@
 //! A program that prints credentials.
 
 use std::io::IsTerminal as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::Deserialize;
 use tokio::process::Command;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::Instant;
 
 use super::look_up::look_up;
 use super::program::{self, Failure};
 use super::{ClientCertificate, Identity, bearer};
+use crate::config::clean;
 use crate::{ClientError, ExecPlugin, ExecPolicy, InteractiveMode, Secret, timestamp};
 
 /// How long a program that does not talk to the user may take.
@@ -32,12 +33,14 @@ static PROGRAMS: parking_lot::Mutex<Vec<Arc<Exec>>> = parking_lot::Mutex::new(Ve
 pub(crate) struct Exec {
     plugin: ExecPlugin,
     policy: ExecPolicy,
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
 }
 
 #[derive(Default)]
 struct State {
     held: Option<Held>,
+    /// What went wrong last, for those who had asked before it did.
+    failure: Option<(Instant, Arc<ClientError>)>,
     last_retry: Option<Instant>,
     versions: u64,
 }
@@ -49,7 +52,7 @@ struct Held {
 
 impl Exec {
     fn new(plugin: ExecPlugin, policy: ExecPolicy) -> Self {
-        Self { plugin, policy, state: Mutex::default() }
+        Self { plugin, policy, state: Arc::default() }
     }
 
     /// The one for this program in this process.
@@ -72,18 +75,23 @@ impl Exec {
         self.state.lock().await.held.as_ref()?.identity.certificate.clone()
     }
 
-    pub(crate) async fn current(&self) -> Result<Identity, ClientError> {
-        let mut state = self.state.lock().await;
+    pub(crate) async fn current(self: &Arc<Self>) -> Result<Identity, ClientError> {
+        let asked = Instant::now();
+        let state = Arc::clone(&self.state).lock_owned().await;
         match &state.held {
             Some(held) if held.expires.is_none_or(|expires| expires > SystemTime::now()) => {
                 Ok(held.identity.clone())
             }
-            _ => self.fetch(&mut state).await,
+            _ => self.fetch(state, asked, None).await,
         }
     }
 
-    pub(crate) async fn after_rejection(&self, rejected: &Identity) -> Result<Option<Identity>, ClientError> {
-        let mut state = self.state.lock().await;
+    pub(crate) async fn after_rejection(
+        self: &Arc<Self>,
+        rejected: &Identity,
+    ) -> Result<Option<Identity>, ClientError> {
+        let asked = Instant::now();
+        let state = Arc::clone(&self.state).lock_owned().await;
         if let Some(held) = &state.held
             && held.identity.version != rejected.version
         {
@@ -92,12 +100,40 @@ impl Exec {
         if state.last_retry.is_some_and(|retry| retry.elapsed() < RETRY_INTERVAL) {
             return Ok(None);
         }
-        let identity = self.fetch(&mut state).await?;
-        state.last_retry = (identity.version == rejected.version).then(Instant::now);
+        let identity = self.fetch(state, asked, Some(rejected.version)).await?;
         Ok((identity.version != rejected.version).then_some(identity))
     }
 
-    async fn fetch(&self, state: &mut State) -> Result<Identity, ClientError> {
+    /// Runs the program in a task of its own: a request that is given up does not stop a program for which others
+    /// wait, or with which somebody is logging in.
+    async fn fetch(
+        self: &Arc<Self>,
+        mut state: OwnedMutexGuard<State>,
+        asked: Instant,
+        rejected: Option<u64>,
+    ) -> Result<Identity, ClientError> {
+        // One run answers all who waited for it, also if it fails: a hundred watches must not wait for a hundred.
+        if let Some((_, error)) = state.failure.as_ref().filter(|(failed, _)| *failed >= asked) {
+            return Err(again(error));
+        }
+        let exec = Arc::clone(self);
+        let fetching = tokio::spawn(async move {
+            let fetched = exec.fetch_with(&mut state).await.map_err(Arc::new);
+            state.failure = fetched.as_ref().err().map(|error| (Instant::now(), Arc::clone(error)));
+            if let (Some(rejected), Ok(identity)) = (rejected, &fetched) {
+                state.last_retry = (identity.version == rejected).then(Instant::now);
+            }
+            fetched
+        });
+        match fetching.await {
+            Ok(fetched) => {
+                fetched.map_err(|error| Arc::try_unwrap(error).unwrap_or_else(|error| again(&error)))
+            }
+            Err(stopped) => Err(self.error("was not waited for, as the runtime ends").because(stopped)),
+        }
+    }
+
+    async fn fetch_with(&self, state: &mut State) -> Result<Identity, ClientError> {
         let status = self.run().await?;
         let mut identity = Identity::default();
         if let Some(token) = status.token.filter(|token| !token.is_empty()) {
@@ -167,15 +203,7 @@ impl Exec {
             "apiVersion": plugin.api_version.as_str(),
             "spec": spec,
         });
-        let path = std::env::var_os("PATH");
-        let find = |program: &Path| look_up(program, path.as_deref());
-        let found = find(Path::new(&plugin.command));
-        self.policy.check(&plugin.command, found.as_deref(), find).map_err(|problem| self.error(problem))?;
-        // What was checked is what is run, whatever $PATH the plugin is given.
-        let mut command = match &found {
-            Some(found) => Command::new(found),
-            None => Command::new(&plugin.command),
-        };
+        let mut command = Command::new(self.program()?);
         command
             .args(&plugin.args)
             .envs(plugin.env.iter().map(|(name, value)| (name, value.expose())))
@@ -189,21 +217,26 @@ impl Exec {
                 let seconds = TIME_LIMIT.as_secs();
                 self.error(format!("gave no answer in {seconds} s{}", said(&stderr)))
             }
-            Failure::Io(error) => {
-                let problem = match (error.kind(), &plugin.install_hint) {
-                    (std::io::ErrorKind::NotFound, Some(hint)) => {
-                        format!("is not installed. {}", printable(hint.trim()))
-                    }
-                    (std::io::ErrorKind::NotFound, None) => "is not installed, or not in $PATH".to_owned(),
-                    _ => "cannot be run".to_owned(),
-                };
-                self.error(problem).because(error)
-            }
+            Failure::Io(error) => self.error("cannot be run").because(error),
         })?;
         if !ended.status.success() {
             return Err(self.error(format!("failed ({}){}", ended.status, said(&ended.stderr))));
         }
         self.parse(&ended.stdout)
+    }
+
+    /// The file to be run: the very one that the policy allows, whatever `$PATH` the plugin is given.
+    fn program(&self) -> Result<PathBuf, ClientError> {
+        let path = std::env::var_os("PATH");
+        let find = |program: &Path| look_up(program, path.as_deref());
+        let command = clean(Path::new(&self.plugin.command));
+        let found = find(&command);
+        self.policy.check(&command, found.as_deref(), find).map_err(|problem| self.error(problem))?;
+        found.ok_or_else(|| match &self.plugin.install_hint {
+            Some(hint) => self.error(format!("is not installed. {}", printable(hint.trim()))),
+            None if command.components().nth(1).is_some() => self.error("is no file that can be run"),
+            None => self.error("is not installed, or not in $PATH"),
+        })
     }
 
     fn parse(&self, output: &[u8]) -> Result<ExecStatus, ClientError> {
@@ -218,6 +251,20 @@ impl Exec {
             )));
         }
         credential.status.ok_or_else(|| self.error("printed an ExecCredential without status"))
+    }
+}
+
+/// The same error for another request.
+fn again(error: &ClientError) -> ClientError {
+    match error {
+        ClientError::Credentials { problem, source } => {
+            let again = ClientError::credentials(problem);
+            match source {
+                Some(source) => again.because(std::io::Error::other(source.to_string())),
+                None => again,
+            }
+        }
+        other => ClientError::credentials(other.to_string()),
     }
 }
 
@@ -288,6 +335,30 @@ mod tests {
         assert!(error.ends_with("the plugin `x` needs a terminal, and standard input is none"), "{error}");
         let error = of(Always, Some("answers"), true).unwrap_err();
         assert!(error.ends_with("the plugin `x` needs standard input, which is used for answers"), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_was_allowed_is_what_is_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["bin", "evil", "evil/inner"] {
+            std::fs::create_dir(at(name)).unwrap();
+        }
+        std::os::unix::fs::symlink(at("evil/inner"), at("link")).unwrap();
+        for name in ["bin/plugin", "evil/plugin"] {
+            std::fs::write(at(name), "").unwrap();
+            std::fs::set_permissions(at(name), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        let allowed = ExecPolicy::allowlist([at("bin/plugin").to_str().unwrap()]).unwrap();
+        let program = |command: &Path| {
+            Exec::new(ExecPlugin::new(command.to_str().unwrap()), allowed.clone()).program().ok()
+        };
+        assert_eq!(program(&at("bin/plugin")), Some(at("bin/plugin")));
+        assert_eq!(program(&at("evil/plugin")), None);
+        // The kernel would follow the link first and come to `evil/plugin`.
+        std::fs::create_dir(at("link/bin")).unwrap();
+        assert_eq!(program(&at("link/../bin/plugin")), Some(at("bin/plugin")));
     }
 
     #[test]

@@ -133,7 +133,7 @@ impl Plugin {
     }
 
     fn exec(&self) -> ExecPlugin {
-        let script = r#"cd "$DIR" || exit 9; echo run >> runs; printf '%s' "$KUBERNETES_EXEC_INFO" > info; cat output; exit "${CODE:-0}""#;
+        let script = r#"cd "$DIR" || exit 9; echo run >> runs; printf '%s' "$KUBERNETES_EXEC_INFO" > info; while [ -e wait ]; do sleep 0.02; done; cat output; exit "${CODE:-0}""#;
         ExecPlugin::new("/bin/sh")
             .with_args(["-c", script])
             .with_env("DIR", self.folder.path().to_str().unwrap())
@@ -268,7 +268,51 @@ async fn a_plugin_that_is_not_allowed_is_not_run() {
     let allowed = ExecPolicy::allowlist(["sh"]).unwrap();
     let error = with(named, allowed).server_version().await.unwrap_err().to_string();
     assert!(error.contains("failed (exit status: 3)"), "{error}");
+    // Nor if the one that is allowed is not installed.
+    std::fs::rename(evil.path().join("sh"), evil.path().join("not-installed")).unwrap();
+    let absent = ExecPlugin::new("not-installed").with_env("PATH", evil.path().to_str().unwrap());
+    let allowed = ExecPolicy::allowlist(["not-installed"]).unwrap();
+    let error = with(absent, allowed).server_version().await.unwrap_err().to_string();
+    assert!(error.ends_with("the plugin `not-installed` is not installed, or not in $PATH"), "{error}");
     assert!(!run.exists());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_plugin_that_fails_is_run_once_for_all_who_waited() {
+    let plugin = Plugin::new("");
+    let (server, _) = guarded("one").await;
+    let failing = plugin.exec().with_env("CODE", "3");
+    let client = client(&server, Credentials::Exec(Box::new(failing)));
+    let request = || async { client.server_version().await.unwrap_err().to_string() };
+    let errors = futures_util::future::join_all((0..20).map(|_| request())).await;
+    assert!(errors.iter().all(|error| error.contains("failed (exit status: 3)")), "{errors:?}");
+    assert_eq!(plugin.runs(), 1);
+    assert!(request().await.contains("failed (exit status: 3)"));
+    assert_eq!(plugin.runs(), 2, "whoever asks later tries again");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_plugin_goes_on_for_others_when_a_request_is_given_up() {
+    let plugin = Plugin::new(&Plugin::token("one", ""));
+    let wait = plugin.folder.path().join("wait");
+    std::fs::write(&wait, "").unwrap();
+    let (server, _) = guarded("one").await;
+    let client = client(&server, Credentials::Exec(Box::new(plugin.exec())));
+    let given_up = tokio::spawn({
+        let client = client.clone();
+        async move { client.server_version().await }
+    });
+    while plugin.runs() == 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    given_up.abort();
+    assert!(given_up.await.unwrap_err().is_cancelled());
+    let other = tokio::spawn(async move { client.server_version().await });
+    std::fs::remove_file(&wait).unwrap();
+    other.await.unwrap().unwrap();
+    assert_eq!(plugin.runs(), 1);
 }
 
 #[cfg(unix)]

@@ -296,7 +296,7 @@ fn every_way_to_say_who_one_is_is_understood() {
                 env: [{name: N, value: v}], provideClusterInfo: true, installHint: get it, interactiveMode: Never}";
     let cluster = ", certificate-authority-data: aGk=, extensions: [{name: client.authentication.k8s.io/exec, extension: {audience: x}}]";
     let Credentials::Exec(plugin) = config(&one(cluster, exec), None).unwrap().credentials else { panic!() };
-    assert_eq!(plugin.command, "dir/./bin/get");
+    assert_eq!(std::path::Path::new(&plugin.command), std::path::absolute("dir/bin/get").unwrap());
     assert_eq!(plugin.args, ["a", "1"]);
     assert_eq!(
         (plugin.api_version, plugin.interactive_mode),

@@ -68,7 +68,9 @@ fn removed_provider(name: &str) -> String {
 fn exec_plugin(exec: &Field<'_>, cluster: &Cluster<'_>) -> Result<ExecPlugin, ClientError> {
     let command = exec.string("command")?.ok_or_else(|| exec.get_or_empty("command").error("is missing"))?;
     let command = if command.contains(['/', std::path::MAIN_SEPARATOR]) {
-        exec.resolve(&command).to_string_lossy().into_owned()
+        let file = exec.resolve(&command);
+        // What is run must not depend on the working folder, now or later.
+        std::path::absolute(&file).unwrap_or(file).to_string_lossy().into_owned()
     } else {
         command
     };
