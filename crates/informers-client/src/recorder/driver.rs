@@ -61,7 +61,8 @@ impl Driver {
     /// the server is not reached or asks for patience, the rest is given up.
     pub(super) async fn run(mut self) {
         let mut correlator = Correlator::new(&self.options);
-        let mut unreachable = false;
+        // What was so before may have changed: the server has one chance at least when it is told to close.
+        let mut is_away = false;
         loop {
             let is_closing = self.is_closing();
             if is_closing {
@@ -77,14 +78,14 @@ impl Driver {
                 }
             };
             let Some(observation) = next else { return };
-            if unreachable && self.is_closing() {
+            if is_away {
                 Counters::add(&self.counters.lost);
                 continue;
             }
             let now = tokio::time::Instant::now().into_std();
             match correlator.observe(observation, now) {
                 Verdict::Spam => Counters::add(&self.counters.spam),
-                Verdict::Write(write) => unreachable = !self.write(&write).await,
+                Verdict::Write(write) => is_away = !self.write(&write).await && self.is_closing(),
             }
         }
     }

@@ -420,6 +420,18 @@ impl tracing::Subscriber for Warnings {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_that_was_away_long_ago_has_its_chance_when_the_recorder_closes() {
+    let server = Server::new([Does::Nothing; 12]);
+    let recorder = server.recorder(Options::default());
+    recorder.warning(&pod(), "Failed", "one");
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(recorder.counts().lost, 1);
+    recorder.warning(&pod(), "Failed", "two");
+    recorder.close().await;
+    assert_eq!((server.count(), recorder.counts().written), (13, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_task_ends_with_the_last_recorder() {
     let server = Server::new([]);
     let recorder = server.recorder(Options::default());
