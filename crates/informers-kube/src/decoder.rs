@@ -12,7 +12,8 @@ use serde::de::DeserializeOwned;
 use crate::fitted;
 
 /// Reads objects of kube's and k8s-openapi's types; key, uid and version come from the object's own metadata,
-/// so the bytes are read once.
+/// so the bytes are parsed once. The lengths of arrays are counted beforehand, so that no `Vec` of an object keeps
+/// room to spare: an informer holds it for long.
 ///
 /// It is made by the functions of this crate, such as [`resource`](crate::resource).
 pub struct KubeDecoder<K> {
