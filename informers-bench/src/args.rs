@@ -10,6 +10,9 @@ pub(crate) struct Args {
     /// Measure the parts alone: queues, store, workqueue
     #[arg(long, conflicts_with_all = ["kubeconfig", "addr"])]
     micro: bool,
+    /// With `--micro`, decode the pods from JSON instead of making them in place as client-go's program does
+    #[arg(long, requires = "micro")]
+    decoded: bool,
     /// The API server to read pods from
     #[arg(long, value_name = "FILE", required_unless_present = "micro")]
     kubeconfig: Option<PathBuf>,
@@ -57,17 +60,17 @@ pub(crate) struct Road {
 /// What is to be measured.
 #[derive(Debug)]
 pub(crate) enum Measurement {
-    /// The parts alone, with pods held in this way.
-    Parts(Mode),
+    /// The parts alone, with pods held in this way, and whether they are decoded.
+    Parts(Mode, bool),
     Road(Road),
 }
 
 impl Args {
     pub(crate) fn measurement(self) -> Measurement {
-        let Self { micro: _, kubeconfig, events, addr, mode, drop_managed_fields } = self;
+        let Self { micro: _, decoded, kubeconfig, events, addr, mode, drop_managed_fields } = self;
         // The parser asks for both or for neither.
         let (Some(kubeconfig), Some(control)) = (kubeconfig, addr) else {
-            return Measurement::Parts(mode.unwrap_or(Mode::Slim));
+            return Measurement::Parts(mode.unwrap_or(Mode::Slim), decoded);
         };
         let mode = mode.unwrap_or(Mode::Typed);
         Measurement::Road(Road { kubeconfig, control, events, mode, drop_managed_fields })
@@ -93,7 +96,7 @@ mod tests {
         };
         assert_eq!((road.events, road.mode, road.drop_managed_fields), (7, Mode::Slim, true));
         let parts = Args::try_parse_from(["informers-bench", "--micro"]).unwrap().measurement();
-        assert!(matches!(parts, Measurement::Parts(Mode::Slim)));
+        assert!(matches!(parts, Measurement::Parts(Mode::Slim, false)));
         assert!(Args::try_parse_from(["informers-bench"]).is_err());
     }
 }

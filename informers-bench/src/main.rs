@@ -19,8 +19,8 @@ use crate::pods::SlimPod;
 fn main() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let figures = match Args::parse().measurement() {
-        Measurement::Parts(Mode::Typed) => micro::measure::<Pod>(&runtime)?,
-        Measurement::Parts(Mode::Slim) => micro::measure::<SlimPod>(&runtime)?,
+        Measurement::Parts(Mode::Typed, decoded) => micro::measure::<Pod>(&runtime, decoded)?,
+        Measurement::Parts(Mode::Slim, decoded) => micro::measure::<SlimPod>(&runtime, decoded)?,
         Measurement::Road(road) => runtime.block_on(async {
             match road.mode {
                 Mode::Typed => {

@@ -12,17 +12,17 @@ use informers::delta_fifo::{DeltaFifo, QueueOptions, delta_fifo};
 use informers::prelude::*;
 use informers::store::StoreWriter;
 use informers::workqueue::rate_limiter::ItemExponentialFailure;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 
-use crate::pods::AnyPod;
+use crate::pods::{AnyPod, Small};
 
 const OBJECTS: usize = 100_000;
 const NODES: usize = 5000;
 const ROUNDS: usize = 10;
 
 /// All figures by name: rates per second, and one time in seconds.
-pub(crate) fn measure<P: AnyPod>(runtime: &Runtime) -> Result<Value> {
+pub(crate) fn measure<P: AnyPod>(runtime: &Runtime, decoded: bool) -> Result<Value> {
     let mut figures = Map::new();
     figures.insert("peer".to_owned(), "informers".into());
     let mut put = |name: &str, value: f64| figures.insert(name.to_owned(), value.into());
@@ -32,7 +32,7 @@ pub(crate) fn measure<P: AnyPod>(runtime: &Runtime) -> Result<Value> {
     put("workqueue_4workers_per_s", workqueue_with_workers(runtime, &keys)?);
     put("workqueue_add_after_per_s", workqueue_add_after()?);
 
-    let pods = small_pods::<P>()?;
+    let pods = small_pods::<P>(decoded)?;
     let (mut writer, by_node) = indexed_store()?;
     for name in ["store_add_per_s", "store_update_per_s"] {
         let begun = Instant::now();
@@ -63,23 +63,26 @@ fn key(n: usize) -> ObjectKey {
     ObjectKey::new(&format!("team-{:03}", n % 100), &format!("pod-{n:06}"))
 }
 
-/// Pods with the fields that client-go's counterpart fills, decoded as those of a server are.
-fn small_pods<P: AnyPod>() -> Result<Vec<Entry<P>>> {
+/// Pods with the fields that client-go's counterpart fills: made in place as there, or decoded as those of a server,
+/// which leaves them spread over the heap.
+fn small_pods<P: AnyPod>(decoded: bool) -> Result<Vec<Entry<P>>> {
     let resource = P::resource();
-    let decode = |n: usize| {
-        let raw = json!({
-            "metadata": {
-                "namespace": format!("team-{:03}", n % 100),
-                "name": format!("pod-{n:06}"),
-                "uid": format!("0190a5a2-7a3c-7d4e-9f00-{n:012x}"),
-                "resourceVersion": (n + 1).to_string(),
-                "labels": {"app": format!("svc-{:04}", n % 2000)},
-            },
-            "spec": {"nodeName": format!("node-{:04}", n % NODES), "containers": []},
-        });
-        Ok(resource.decoder().decode(raw.to_string().as_bytes())?)
+    let pod = |n: usize| {
+        let small = Small {
+            namespace: format!("team-{:03}", n % 100),
+            name: format!("pod-{n:06}"),
+            uid: format!("0190a5a2-7a3c-7d4e-9f00-{n:012x}"),
+            version: (n + 1).to_string(),
+            app: format!("svc-{:04}", n % 2000),
+            node: format!("node-{:04}", n % NODES),
+        };
+        if decoded {
+            return Ok(resource.decoder().decode(small.to_json().as_bytes())?);
+        }
+        let (uid, version) = (small.uid.as_str().into(), small.version.as_str().into());
+        Ok(Entry::new(key(n), uid, version, P::small(small)))
     };
-    (0..OBJECTS).map(decode).collect()
+    (0..OBJECTS).map(pod).collect()
 }
 
 /// One task: fill the queue with distinct keys, then get and finish each.

@@ -4,13 +4,17 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use informers::core::{JsonDecoder, Resource, Transform};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, PodSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
+use serde_json::json;
 
 /// What is done with the pods of a look-up, whatever their form.
 pub(crate) trait AnyPod: Sized + Send + Sync + 'static {
     /// Reads it from JSON as an informer would.
     fn resource() -> Resource<Self>;
+    /// One with these texts and nothing else, as the parts are measured with.
+    fn small(pod: Small) -> Self;
     /// The namespace.
     fn namespace(&self) -> Option<&str>;
     /// The node that it runs on.
@@ -19,9 +23,46 @@ pub(crate) trait AnyPod: Sized + Send + Sync + 'static {
     fn read(&self) -> usize;
 }
 
+/// The texts of a small pod.
+#[derive(Debug)]
+pub(crate) struct Small {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) uid: String,
+    pub(crate) version: String,
+    pub(crate) app: String,
+    pub(crate) node: String,
+}
+
+impl Small {
+    /// The same as a server would send it.
+    pub(crate) fn to_json(&self) -> String {
+        let Self { namespace, name, uid, version, app, node } = self;
+        let labels = json!({"app": app});
+        json!({
+            "metadata": {"namespace": namespace, "name": name, "uid": uid, "resourceVersion": version, "labels": labels},
+            "spec": {"nodeName": node, "containers": []},
+        })
+        .to_string()
+    }
+}
+
 impl AnyPod for Pod {
     fn resource() -> Resource<Self> {
         informers::kube::resource()
+    }
+
+    fn small(pod: Small) -> Self {
+        let metadata = ObjectMeta {
+            namespace: Some(pod.namespace),
+            name: Some(pod.name),
+            uid: Some(pod.uid),
+            resource_version: Some(pod.version),
+            labels: Some(BTreeMap::from([("app".to_owned(), pod.app)])),
+            ..ObjectMeta::default()
+        };
+        let spec = PodSpec { node_name: Some(pod.node), ..PodSpec::default() };
+        Self { metadata, spec: Some(spec), status: None }
     }
 
     fn namespace(&self) -> Option<&str> {
@@ -100,6 +141,19 @@ impl AnyPod for SlimPod {
         Resource::new(informers::kube::resource_type::<Pod>(), JsonDecoder::new())
     }
 
+    fn small(pod: Small) -> Self {
+        let metadata = SlimMetadata {
+            namespace: pod.namespace.into(),
+            name: pod.name.into(),
+            uid: pod.uid.into(),
+            resource_version: pod.version.into(),
+            labels: BTreeMap::from([("app".into(), pod.app.into())]),
+            owner_references: Box::default(),
+        };
+        let spec = SlimSpec { node_name: Some(pod.node.into()) };
+        Self { metadata, spec, status: SlimStatus::default() }
+    }
+
     fn namespace(&self) -> Option<&str> {
         Some(&self.metadata.namespace)
     }
@@ -138,6 +192,19 @@ mod tests {
         assert_eq!((slim.node(), slim.read()), (Some("node-1"), 12));
         assert!(slim.metadata.owner_references[0].controller);
         assert_eq!(slim.status.phase.as_deref(), Some("Running"));
+    }
+
+    #[test]
+    fn small_pods_are_the_same_made_in_place_and_decoded() {
+        let small = || {
+            let [namespace, name, uid, version, app, node] =
+                ["shop", "cart-0", "u", "70", "cart", "node-1"].map(str::to_owned);
+            Small { namespace, name, uid, version, app, node }
+        };
+        let typed: Pod = serde_json::from_str(&small().to_json()).unwrap();
+        assert_eq!(typed, Pod::small(small()));
+        let slim: SlimPod = serde_json::from_str(&small().to_json()).unwrap();
+        assert_eq!(format!("{slim:?}"), format!("{:?}", SlimPod::small(small())));
     }
 
     #[test]
