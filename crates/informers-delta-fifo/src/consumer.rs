@@ -47,7 +47,7 @@ impl<T> Consumer<T> {
     }
 
     /// Takes as many deltas as may be processed together, as [`InOrderQueue::pop_batch`] tells; waits while
-    /// there is none. From a [`DeltaFifo`] it takes one object, as [`pop`](Self::pop) does.
+    /// there is none. From a [`DeltaFifo`] or a [`Fifo`] it takes one object, as [`pop`](Self::pop) does.
     ///
     /// # Errors
     /// If the queue is closed and empty.
@@ -57,6 +57,7 @@ impl<T> Consumer<T> {
     ///
     /// [`InOrderQueue::pop_batch`]: crate::InOrderQueue::pop_batch
     /// [`DeltaFifo`]: crate::DeltaFifo
+    /// [`Fifo`]: crate::Fifo
     pub async fn pop_batch(&mut self) -> Result<Batch<T>, Closed> {
         self.take(Machine::pop_batch).await
     }
@@ -154,11 +155,14 @@ impl<T> Batch<T> {
     }
 
     /// Has everything in here handed out again: by an in-order queue at once, by a
-    /// [`DeltaFifo`](crate::DeltaFifo) at the end of the line, unless newer changes of the object are in line
-    /// already. Deltas that were [taken out](Self::take_deltas) do not come back.
+    /// [`DeltaFifo`](crate::DeltaFifo) or a [`Fifo`](crate::Fifo) at the end of the line, unless something newer of the
+    /// object is in line already. Deltas that were [taken out](Self::take_deltas) do not come back.
+    ///
+    /// Any task may do so, also while the consumer waits, which is woken then. If the consumer is gone there is nobody to
+    /// take it again, and it is dropped.
     pub fn put_back(mut self) {
         if let Some(popped) = self.popped.take() {
-            self.shared.settle(|machine| machine.put_back(popped));
+            self.shared.settle(|machine, left| machine.put_back(popped, left));
         }
     }
 }
@@ -166,7 +170,7 @@ impl<T> Batch<T> {
 impl<T> Drop for Batch<T> {
     fn drop(&mut self) {
         if let Some(popped) = self.popped.take() {
-            self.shared.settle(|machine| machine.finish(popped.ticket));
+            self.shared.settle(|machine, left| machine.finish(popped.ticket, left));
         }
     }
 }

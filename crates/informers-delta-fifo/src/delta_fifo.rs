@@ -9,6 +9,7 @@ use hashbrown::{HashMap, HashSet};
 use informers_core::{Entry, KnownObjects, ObjectKey, Undecodable};
 
 use crate::delta::{Deleted, Delta, ReplacedAll, newest_copy};
+use crate::discarded::Discarded;
 use crate::in_flight::{InFlight, State};
 use crate::in_order::Popped;
 use crate::parity::Parity;
@@ -102,22 +103,27 @@ impl<T> DeltaFifo<T> {
 
     /// The object was created.
     pub fn add(&mut self, entry: Entry<T>) {
-        self.population.changed();
-        self.push(entry.key().clone(), Delta::Added(entry));
+        self.change(entry.key().clone(), Delta::Added(entry), &mut Discarded::default());
     }
 
     /// The object was changed.
     pub fn update(&mut self, entry: Entry<T>) {
-        self.population.changed();
-        self.push(entry.key().clone(), Delta::Updated(entry));
+        self.change(entry.key().clone(), Delta::Updated(entry), &mut Discarded::default());
     }
 
     /// The object is gone. Passed over if the object neither waits nor is in the consumer's hands nor, where
     /// there is a store, is stored.
     pub fn delete(&mut self, deleted: Deleted<T>) {
+        self.change(deleted.key.clone(), Delta::Deleted(deleted), &mut Discarded::default());
+    }
+
+    /// Takes a change of one object.
+    pub(crate) fn change(&mut self, key: ObjectKey, delta: Delta<T>, left: &mut Discarded<T>) {
         self.population.changed();
-        if self.has(&deleted.key) {
-            self.push(deleted.key.clone(), Delta::Deleted(deleted));
+        if delta.is_deletion() && !self.has(&key) {
+            left.delta(delta);
+        } else {
+            self.push(key, delta, left);
         }
     }
 
@@ -134,8 +140,7 @@ impl<T> DeltaFifo<T> {
     pub fn mark_undecodable(&mut self, undecodable: Undecodable) -> Result<(), Box<Undecodable>> {
         let undecodable = Box::new(undecodable);
         let Some(key) = undecodable.key().cloned() else { return Err(undecodable) };
-        self.population.changed();
-        self.push(key, Delta::Undecodable(undecodable));
+        self.change(key, Delta::Undecodable(undecodable), &mut Discarded::default());
         Ok(())
     }
 
@@ -144,16 +149,16 @@ impl<T> DeltaFifo<T> {
         self.population.changed();
     }
 
-    fn push(&mut self, key: ObjectKey, delta: Delta<T>) {
+    fn push(&mut self, key: ObjectKey, delta: Delta<T>, left: &mut Discarded<T>) {
         match self.items.entry(key) {
             Place::Occupied(mut place) => {
                 let deltas = place.get_mut();
                 if let (Some(Delta::Deleted(before)), Delta::Deleted(_)) = (deltas.last(), &delta) {
                     // The first deletion says more, unless nobody saw it.
                     if before.is_tombstone() {
-                        deltas.pop();
+                        left.deltas(deltas.pop());
                     } else {
-                        return;
+                        return left.delta(delta);
                     }
                 }
                 deltas.push(delta);
@@ -172,32 +177,44 @@ impl<T> DeltaFifo<T> {
     /// The first replacement of a queue that has had no other change sets what the queue has to go through
     /// before it counts as synced. An empty one has it synced at once.
     pub fn replace(&mut self, all: ReplacedAll<T>) {
+        self.replace_with(all, &mut Discarded::default());
+    }
+
+    pub(crate) fn replace_with(&mut self, all: ReplacedAll<T>, left: &mut Discarded<T>) {
         let gone = if all.proves_absence() { self.missing(&all) } else { Vec::new() };
         let listed = if self.population.synced() { 0 } else { all.keys().collect::<HashSet<_>>().len() };
         let initial = listed + gone.len();
-        self.push_listed(all.items);
+        self.push_listed(all.items, left);
         for undecodable in all.undecodable {
-            if let Some(key) = undecodable.key().cloned() {
-                self.push(key, Delta::Undecodable(Box::new(undecodable)));
+            match undecodable.key().cloned() {
+                Some(key) => self.push(key, Delta::Undecodable(Box::new(undecodable)), left),
+                None => left.undecodable(undecodable),
             }
         }
         for deleted in gone {
-            self.push(deleted.key.clone(), Delta::Deleted(deleted));
+            self.push(deleted.key.clone(), Delta::Deleted(deleted), left);
         }
         self.population.replaced(|| initial);
     }
 
     /// What client-go leaves behind when the item at `failed` cannot be queued: the items before it, in a
     /// queue that is not populated.
-    pub(crate) fn replace_cut_short(&mut self, mut all: ReplacedAll<T>, failed: usize) {
-        all.items.truncate(failed);
-        self.push_listed(all.items);
+    pub(crate) fn replace_cut_short(
+        &mut self,
+        mut all: ReplacedAll<T>,
+        failed: usize,
+        left: &mut Discarded<T>,
+    ) {
+        let listed = all.items.drain(..failed).collect();
+        self.push_listed(listed, left);
+        left.delta(Delta::ReplacedAll(Box::new(all)));
     }
 
-    fn push_listed(&mut self, items: Vec<Entry<T>>) {
+    fn push_listed(&mut self, items: Vec<Entry<T>>, left: &mut Discarded<T>) {
         for entry in items {
             let key = entry.key().clone();
-            self.push(key, if self.emit_replaced { Delta::Replaced(entry) } else { Delta::Sync(entry) });
+            let delta = if self.emit_replaced { Delta::Replaced(entry) } else { Delta::Sync(entry) };
+            self.push(key, delta, left);
         }
     }
 
@@ -240,7 +257,8 @@ impl<T> DeltaFifo<T> {
                 continue;
             }
             if let Some(entry) = known.get_known(key.as_str()) {
-                self.push(key, Delta::Sync(entry));
+                // The object is not in line, so there is nothing that could fall out.
+                self.push(key, Delta::Sync(entry), &mut Discarded::default());
             }
         }
     }
@@ -260,9 +278,13 @@ impl<T> DeltaFifo<T> {
 
     /// Notes that a popped object has been processed. The queue counts as synced once this was said of
     /// everything in the initial list.
-    #[allow(clippy::needless_pass_by_value, reason = "a ticket is given back once")]
     pub fn finish(&mut self, ticket: Ticket) {
-        self.in_flight.finish(ticket.id);
+        self.finish_with(ticket, &mut Discarded::default());
+    }
+
+    #[allow(clippy::needless_pass_by_value, reason = "a ticket is given back once")]
+    pub(crate) fn finish_with(&mut self, ticket: Ticket, left: &mut Discarded<T>) {
+        self.in_flight.finish(ticket.id, left);
         if !self.parity.synced_before_processing {
             self.population.finish(ticket.initial);
         }
@@ -273,29 +295,27 @@ impl<T> DeltaFifo<T> {
     ///
     /// Deltas of several objects, or of none, are dropped too.
     pub fn add_if_not_present(&mut self, deltas: Vec<Delta<T>>) {
-        drop(self.offer(deltas));
+        self.offer(deltas, &mut Discarded::default());
     }
 
-    /// As [`add_if_not_present`](Self::add_if_not_present); gives what was not added.
-    pub(crate) fn offer(&mut self, deltas: Vec<Delta<T>>) -> Vec<Delta<T>> {
-        let Some(key) = deltas.first().and_then(Delta::key).cloned() else { return deltas };
+    pub(crate) fn offer(&mut self, deltas: Vec<Delta<T>>, left: &mut Discarded<T>) {
+        let Some(key) = deltas.first().and_then(Delta::key).cloned() else { return left.deltas(deltas) };
         self.population.changed();
         if self.items.contains_key(&key) || deltas.iter().any(|delta| delta.key() != Some(&key)) {
-            return deltas;
+            return left.deltas(deltas);
         }
         self.line.push_back(key.clone());
         self.items.insert(key, deltas);
-        Vec::new()
     }
 
     /// Finishes a popped object and puts it at the end of the line again, unless it is in line already.
     pub fn put_back(&mut self, popped: Popped<T>) {
-        drop(self.take_back(popped));
+        self.take_back(popped, &mut Discarded::default());
     }
 
-    pub(crate) fn take_back(&mut self, popped: Popped<T>) -> Vec<Delta<T>> {
-        self.finish(popped.ticket);
-        self.offer(popped.deltas)
+    pub(crate) fn take_back(&mut self, popped: Popped<T>, left: &mut Discarded<T>) {
+        self.finish_with(popped.ticket, left);
+        self.offer(popped.deltas, left);
     }
 
     /// Whether everything that belongs to the first population has been processed. Stays true.
@@ -322,9 +342,9 @@ impl<T> DeltaFifo<T> {
     }
 
     /// Takes out everything that waits, for good.
-    pub(crate) fn discard(&mut self) -> Vec<Delta<T>> {
+    pub(crate) fn discard(&mut self, left: &mut Discarded<T>) {
         self.line.clear();
-        std::mem::take(&mut self.items).into_values().flatten().collect()
+        left.deltas(self.items.drain().flat_map(|(_, deltas)| deltas));
     }
 }
 

@@ -7,6 +7,7 @@ use hashbrown::{HashMap, HashSet};
 use informers_core::{Entry, ObjectKey, Undecodable};
 
 use crate::delta::{Deleted, Delta, ReplacedAll};
+use crate::discarded::Discarded;
 use crate::in_order::Popped;
 use crate::parity::Parity;
 use crate::population::{Population, Ticket};
@@ -88,21 +89,28 @@ impl<T> Fifo<T> {
 
     /// The object was created.
     pub fn add(&mut self, entry: Entry<T>) {
-        self.population.changed();
-        self.put(entry.key().clone(), Delta::Added(entry), false);
+        self.change(entry.key().clone(), Delta::Added(entry), &mut Discarded::default());
     }
 
     /// The object was changed.
     pub fn update(&mut self, entry: Entry<T>) {
-        self.population.changed();
-        self.put(entry.key().clone(), Delta::Updated(entry), false);
+        self.change(entry.key().clone(), Delta::Updated(entry), &mut Discarded::default());
     }
 
     /// The object is gone, and leaves the line.
-    #[allow(clippy::needless_pass_by_value, reason = "as the other queues take it")]
     pub fn delete(&mut self, deleted: Deleted<T>) {
+        self.change(deleted.key.clone(), Delta::Deleted(deleted), &mut Discarded::default());
+    }
+
+    /// Takes a change of one object.
+    pub(crate) fn change(&mut self, key: ObjectKey, delta: Delta<T>, left: &mut Discarded<T>) {
         self.population.changed();
-        self.remove(&deleted.key);
+        if delta.is_deletion() {
+            self.remove(&key, left);
+            left.delta(delta);
+        } else {
+            self.put(key, delta, false, left);
+        }
     }
 
     /// An object exists in a state that cannot be used.
@@ -112,8 +120,7 @@ impl<T> Fifo<T> {
     pub fn mark_undecodable(&mut self, undecodable: Undecodable) -> Result<(), Box<Undecodable>> {
         let undecodable = Box::new(undecodable);
         let Some(key) = undecodable.key().cloned() else { return Err(undecodable) };
-        self.population.changed();
-        self.put(key, Delta::Undecodable(undecodable), false);
+        self.change(key, Delta::Undecodable(undecodable), &mut Discarded::default());
         Ok(())
     }
 
@@ -123,9 +130,9 @@ impl<T> Fifo<T> {
     }
 
     /// Puts the newest state at the object's place in line, or at the end.
-    fn put(&mut self, key: ObjectKey, newest: Delta<T>, initial: bool) {
+    fn put(&mut self, key: ObjectKey, newest: Delta<T>, initial: bool, left: &mut Discarded<T>) {
         if let Some(item) = self.items.get_mut(&key) {
-            item.newest = newest;
+            left.delta(std::mem::replace(&mut item.newest, newest));
             return;
         }
         self.line.insert(self.next_place, key.clone());
@@ -133,10 +140,11 @@ impl<T> Fifo<T> {
         self.next_place += 1;
     }
 
-    fn remove(&mut self, key: &ObjectKey) {
+    fn remove(&mut self, key: &ObjectKey, left: &mut Discarded<T>) {
         if let Some(item) = self.items.remove(key) {
             self.line.remove(&item.place);
             self.population.left(usize::from(item.initial));
+            left.delta(item.newest);
         }
     }
 
@@ -145,19 +153,24 @@ impl<T> Fifo<T> {
     /// The first replacement of a queue that has had no other change sets what the queue has to go through before it
     /// counts as synced. An empty one has it synced at once.
     pub fn replace(&mut self, all: ReplacedAll<T>) {
+        self.replace_with(all, &mut Discarded::default());
+    }
+
+    pub(crate) fn replace_with(&mut self, all: ReplacedAll<T>, left: &mut Discarded<T>) {
         if all.proves_absence() {
             let listed: HashSet<&ObjectKey> = all.keys().collect();
             let vanished = |key: &&ObjectKey| all.covers(key) && !listed.contains(*key);
             let gone: Vec<_> = self.items.keys().filter(vanished).cloned().collect();
-            gone.iter().for_each(|key| self.remove(key));
+            gone.iter().for_each(|key| self.remove(key, left));
         }
         let initial = self.population.is_unpopulated();
         for entry in all.items {
-            self.put(entry.key().clone(), Delta::Replaced(entry), initial);
+            self.put(entry.key().clone(), Delta::Replaced(entry), initial, left);
         }
         for undecodable in all.undecodable {
-            if let Some(key) = undecodable.key().cloned() {
-                self.put(key, Delta::Undecodable(Box::new(undecodable)), initial);
+            match undecodable.key().cloned() {
+                Some(key) => self.put(key, Delta::Undecodable(Box::new(undecodable)), initial, left),
+                None => left.undecodable(undecodable),
             }
         }
         self.population.replaced(|| self.items.len());
@@ -165,7 +178,9 @@ impl<T> Fifo<T> {
 
     /// What client-go leaves behind when an item of a list cannot be queued: everything as it was.
     #[allow(clippy::unused_self, reason = "as the other queues do it")]
-    pub(crate) fn replace_cut_short(&mut self, _: ReplacedAll<T>, _: usize) {}
+    pub(crate) fn replace_cut_short(&mut self, all: ReplacedAll<T>, _: usize, left: &mut Discarded<T>) {
+        left.delta(Delta::ReplacedAll(Box::new(all)));
+    }
 
     /// Takes the object that waits longest.
     pub fn pop(&mut self) -> Option<Popped<T>> {
@@ -183,31 +198,40 @@ impl<T> Fifo<T> {
         self.population.finish(ticket.initial);
     }
 
+    /// It remembers nothing of what it handed out.
+    pub(crate) fn finish_with(&mut self, ticket: Ticket, _: &mut Discarded<T>) {
+        self.finish(ticket);
+    }
+
     /// Puts an object at the end of the line, unless it is in line already: then what waits is newer, and this is dropped.
     /// client-go had it up to 0.32, for consumers that try again.
     pub fn add_if_not_present(&mut self, delta: Delta<T>) {
-        drop(self.offer(delta));
+        self.offer(vec![delta], &mut Discarded::default());
     }
 
-    /// As [`add_if_not_present`](Self::add_if_not_present); gives what was not added.
-    pub(crate) fn offer(&mut self, delta: Delta<T>) -> Option<Delta<T>> {
-        let Some(key) = delta.key().cloned() else { return Some(delta) };
-        self.population.changed();
-        if self.items.contains_key(&key) {
-            return Some(delta);
+    pub(crate) fn offer(&mut self, deltas: Vec<Delta<T>>, left: &mut Discarded<T>) {
+        for delta in deltas {
+            let Some(key) = delta.key().cloned() else {
+                left.delta(delta);
+                continue;
+            };
+            self.population.changed();
+            if self.items.contains_key(&key) {
+                left.delta(delta);
+            } else {
+                self.put(key, delta, false, left);
+            }
         }
-        self.put(key, delta, false);
-        None
     }
 
     /// Finishes a popped object and puts it at the end of the line again, unless it is in line already.
     pub fn put_back(&mut self, popped: Popped<T>) {
-        drop(self.take_back(popped));
+        self.take_back(popped, &mut Discarded::default());
     }
 
-    pub(crate) fn take_back(&mut self, popped: Popped<T>) -> Vec<Delta<T>> {
+    pub(crate) fn take_back(&mut self, popped: Popped<T>, left: &mut Discarded<T>) {
         self.finish(popped.ticket);
-        popped.deltas.into_iter().filter_map(|delta| self.offer(delta)).collect()
+        self.offer(popped.deltas, left);
     }
 
     /// What waits of this object.
@@ -244,9 +268,9 @@ impl<T> Fifo<T> {
     }
 
     /// Takes out everything that waits, for good.
-    pub(crate) fn discard(&mut self) -> Vec<Delta<T>> {
+    pub(crate) fn discard(&mut self, left: &mut Discarded<T>) {
         self.line.clear();
-        std::mem::take(&mut self.items).into_values().map(|item| item.newest).collect()
+        left.deltas(self.items.drain().map(|(_, item)| item.newest));
     }
 }
 

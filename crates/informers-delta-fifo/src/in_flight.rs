@@ -4,6 +4,7 @@ use hashbrown::HashMap;
 use informers_core::{Entry, ObjectKey};
 
 use crate::delta::{Delta, newest_copy};
+use crate::discarded::Discarded;
 
 /// The keys in the consumer's hands. They are in neither the queue nor, yet, the store, so a replacement
 /// that looked only there would miss them and leave a ghost. client-go holds the queue's lock while it
@@ -54,8 +55,11 @@ impl<T> InFlight<T> {
         id
     }
 
-    pub(crate) fn finish(&mut self, id: u64) {
-        self.held.retain(|held| held.id != id);
+    pub(crate) fn finish(&mut self, id: u64, left: &mut Discarded<T>) {
+        left.entries(self.held.extract_if(.., |held| held.id == id).filter_map(|held| match held.state {
+            State::Present(entry) => entry,
+            State::Gone => None,
+        }));
     }
 
     pub(crate) fn contains(&self, key: &ObjectKey) -> bool {

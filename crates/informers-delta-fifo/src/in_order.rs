@@ -8,6 +8,7 @@ use hashbrown::{HashMap, HashSet};
 use informers_core::{Entry, KnownObjects, ObjectKey, ResourceVersion, Scope, Undecodable};
 
 use crate::delta::{Bookmark, Deleted, Delta, ReplacedAll};
+use crate::discarded::Discarded;
 use crate::in_flight::{InFlight, State};
 use crate::parity::Parity;
 use crate::population::{Population, Ticket};
@@ -119,26 +120,27 @@ impl<T> InOrderQueue<T> {
 
     /// The object was created.
     pub fn add(&mut self, entry: Entry<T>) {
-        self.push_change(Delta::Added(entry));
+        self.change(Delta::Added(entry));
     }
 
     /// The object was changed.
     pub fn update(&mut self, entry: Entry<T>) {
-        self.push_change(Delta::Updated(entry));
+        self.change(Delta::Updated(entry));
     }
 
     /// The object is gone. It is queued even if nobody knows the object: whether it does, the consumer finds
     /// out in its turn.
     pub fn delete(&mut self, deleted: Deleted<T>) {
-        self.push_change(Delta::Deleted(deleted));
+        self.change(Delta::Deleted(deleted));
     }
 
     /// An object exists in a state that cannot be used.
     pub fn mark_undecodable(&mut self, undecodable: Undecodable) {
-        self.push_change(Delta::Undecodable(Box::new(undecodable)));
+        self.change(Delta::Undecodable(Box::new(undecodable)));
     }
 
-    fn push_change(&mut self, delta: Delta<T>) {
+    /// Takes a change of one object.
+    pub(crate) fn change(&mut self, delta: Delta<T>) {
         self.population.changed();
         self.items.push_back(delta);
     }
@@ -163,7 +165,7 @@ impl<T> InOrderQueue<T> {
     pub fn replace(&mut self, all: ReplacedAll<T>) {
         if self.known.is_some() {
             let items = all.items.len();
-            self.replace_until(all, items);
+            self.replace_until(items, all, &mut Discarded::default());
         } else {
             self.items.push_back(Delta::ReplacedAll(Box::new(all)));
         }
@@ -172,18 +174,21 @@ impl<T> InOrderQueue<T> {
 
     /// What client-go leaves behind in plain mode when the item at `failed` cannot be queued: the deletions
     /// and the items before it, in a queue that is not populated.
-    pub(crate) fn replace_cut_short(&mut self, all: ReplacedAll<T>, failed: usize) {
+    pub(crate) fn replace_cut_short(&mut self, all: ReplacedAll<T>, failed: usize, left: &mut Discarded<T>) {
         if self.known.is_some() {
-            self.replace_until(all, failed);
+            self.replace_until(failed, all, left);
+        } else {
+            left.delta(Delta::ReplacedAll(Box::new(all)));
         }
     }
 
-    fn replace_until(&mut self, all: ReplacedAll<T>, end: usize) {
+    fn replace_until(&mut self, end: usize, mut all: ReplacedAll<T>, left: &mut Discarded<T>) {
         if all.proves_absence() {
             let missing = self.missing(&all);
             self.items.extend(missing);
         }
-        self.items.extend(all.items.into_iter().take(end).map(Delta::Replaced));
+        left.entries(all.items.drain(end..));
+        self.items.extend(all.items.into_iter().map(Delta::Replaced));
         self.items.extend(all.undecodable.into_iter().map(|bad| Delta::Undecodable(Box::new(bad))));
     }
 
@@ -301,9 +306,13 @@ impl<T> InOrderQueue<T> {
 
     /// Notes that popped deltas have been processed. The queue counts as synced once this was said of
     /// everything in the initial list.
-    #[allow(clippy::needless_pass_by_value, reason = "a ticket is given back once")]
     pub fn finish(&mut self, ticket: Ticket) {
-        self.in_flight.finish(ticket.id);
+        self.finish_with(ticket, &mut Discarded::default());
+    }
+
+    #[allow(clippy::needless_pass_by_value, reason = "a ticket is given back once")]
+    pub(crate) fn finish_with(&mut self, ticket: Ticket, left: &mut Discarded<T>) {
+        self.in_flight.finish(ticket.id, left);
         if self.parity.bookmark_uses_up_initial_count {
             self.population.finish_any(ticket.taken);
         } else {
@@ -314,10 +323,15 @@ impl<T> InOrderQueue<T> {
     /// Puts popped deltas back to the head of the queue, as if they had not been taken. If some of them were
     /// moved out, they only count as finished.
     pub fn put_back(&mut self, popped: Popped<T>) {
+        self.take_back(popped, &mut Discarded::default());
+    }
+
+    pub(crate) fn take_back(&mut self, popped: Popped<T>, left: &mut Discarded<T>) {
         if popped.deltas.len() < popped.ticket.taken {
-            return self.finish(popped.ticket);
+            left.deltas(popped.deltas);
+            return self.finish_with(popped.ticket, left);
         }
-        self.in_flight.finish(popped.ticket.id);
+        self.in_flight.finish(popped.ticket.id, left);
         self.population.put_back(popped.ticket.initial);
         for delta in popped.deltas.into_iter().rev() {
             self.items.push_front(delta);
@@ -348,8 +362,8 @@ impl<T> InOrderQueue<T> {
     }
 
     /// Takes out everything that waits, for good.
-    pub(crate) fn discard(&mut self) -> Vec<Delta<T>> {
-        std::mem::take(&mut self.items).into()
+    pub(crate) fn discard(&mut self, left: &mut Discarded<T>) {
+        left.deltas(std::mem::take(&mut self.items));
     }
 }
 

@@ -35,7 +35,8 @@ impl<T> Intake<T> {
         let known = self.known.as_ref()?.get_known(key.as_str());
         let known = known.filter(|entry| entry.is_version(uid, version))?;
         if self.transform.is_some() {
-            self.lent.lock().insert(key.clone(), known.clone());
+            let former = self.lent.lock().insert(key.clone(), known.clone());
+            drop(former);
         }
         Some(known)
     }
@@ -43,7 +44,8 @@ impl<T> Intake<T> {
     /// Forgets what the producer asked for and did not use.
     pub(crate) fn settle(&self) {
         if self.transform.is_some() {
-            self.lent.lock().clear();
+            let unused = std::mem::take(&mut *self.lent.lock());
+            drop(unused);
         }
     }
 

@@ -62,6 +62,7 @@ struct Readme;
 mod consumer;
 mod delta;
 mod delta_fifo;
+mod discarded;
 mod error;
 mod fifo;
 mod in_flight;

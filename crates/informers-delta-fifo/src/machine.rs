@@ -6,6 +6,7 @@ use informers_core::{Entry, KnownObjects, ObjectKey, ResourceVersion, Scope, Und
 
 use crate::delta::{Deleted, Delta, ReplacedAll};
 use crate::delta_fifo::DeltaFifo;
+use crate::discarded::Discarded;
 use crate::fifo::Fifo;
 use crate::in_order::{InOrderQueue, Popped};
 use crate::parity::Parity;
@@ -42,27 +43,38 @@ impl<T> Machine<T> {
         }
     }
 
-    pub(crate) fn add(&mut self, entry: Entry<T>) {
-        either!(self, queue => queue.add(entry));
+    pub(crate) fn add(&mut self, entry: Entry<T>, left: &mut Discarded<T>) {
+        self.change(entry.key().clone(), Delta::Added(entry), left);
     }
 
-    pub(crate) fn update(&mut self, entry: Entry<T>) {
-        either!(self, queue => queue.update(entry));
+    pub(crate) fn update(&mut self, entry: Entry<T>, left: &mut Discarded<T>) {
+        self.change(entry.key().clone(), Delta::Updated(entry), left);
     }
 
-    pub(crate) fn delete(&mut self, deleted: Deleted<T>) {
-        either!(self, queue => queue.delete(deleted));
+    pub(crate) fn delete(&mut self, deleted: Deleted<T>, left: &mut Discarded<T>) {
+        self.change(deleted.key.clone(), Delta::Deleted(deleted), left);
     }
 
-    pub(crate) fn mark_undecodable(&mut self, undecodable: Undecodable) -> Result<(), Box<Undecodable>> {
+    fn change(&mut self, key: ObjectKey, delta: Delta<T>, left: &mut Discarded<T>) {
         match self {
-            Self::InOrder(queue) => {
-                queue.mark_undecodable(undecodable);
-                Ok(())
-            }
-            Self::DeltaFifo(queue) => queue.mark_undecodable(undecodable),
-            Self::Fifo(queue) => queue.mark_undecodable(undecodable),
+            Self::InOrder(queue) => queue.change(delta),
+            Self::DeltaFifo(queue) => queue.change(key, delta, left),
+            Self::Fifo(queue) => queue.change(key, delta, left),
         }
+    }
+
+    /// Gives back an object that has no key, where it finds no place.
+    pub(crate) fn mark_undecodable(
+        &mut self,
+        undecodable: Undecodable,
+        left: &mut Discarded<T>,
+    ) -> Result<(), Undecodable> {
+        match (self, undecodable.key().cloned()) {
+            (Self::InOrder(queue), _) => queue.mark_undecodable(undecodable),
+            (_, None) => return Err(undecodable),
+            (queue, Some(key)) => queue.change(key, Delta::Undecodable(Box::new(undecodable)), left),
+        }
+        Ok(())
     }
 
     /// Whether a deletion of this key would be queued.
@@ -91,12 +103,16 @@ impl<T> Machine<T> {
         either!(self, queue => queue.note_change());
     }
 
-    pub(crate) fn replace(&mut self, all: ReplacedAll<T>) {
-        either!(self, queue => queue.replace(all));
+    pub(crate) fn replace(&mut self, all: ReplacedAll<T>, left: &mut Discarded<T>) {
+        match self {
+            Self::InOrder(queue) => queue.replace(all),
+            Self::DeltaFifo(queue) => queue.replace_with(all, left),
+            Self::Fifo(queue) => queue.replace_with(all, left),
+        }
     }
 
-    pub(crate) fn replace_cut_short(&mut self, all: ReplacedAll<T>, failed: usize) {
-        either!(self, queue => queue.replace_cut_short(all, failed));
+    pub(crate) fn replace_cut_short(&mut self, all: ReplacedAll<T>, failed: usize, left: &mut Discarded<T>) {
+        either!(self, queue => queue.replace_cut_short(all, failed, left));
     }
 
     pub(crate) fn resync(&mut self) {
@@ -127,29 +143,26 @@ impl<T> Machine<T> {
         }
     }
 
-    pub(crate) fn finish(&mut self, ticket: Ticket) {
-        either!(self, queue => queue.finish(ticket));
+    pub(crate) fn finish(&mut self, ticket: Ticket, left: &mut Discarded<T>) {
+        either!(self, queue => queue.finish_with(ticket, left));
     }
 
-    /// Puts back what was popped; gives what has no place any more, to be dropped after the lock is released.
-    pub(crate) fn put_back(&mut self, popped: Popped<T>) -> Vec<Delta<T>> {
-        match self {
-            Self::InOrder(queue) => {
-                queue.put_back(popped);
-                Vec::new()
-            }
-            Self::DeltaFifo(queue) => queue.take_back(popped),
-            Self::Fifo(queue) => queue.take_back(popped),
-        }
+    pub(crate) fn put_back(&mut self, popped: Popped<T>, left: &mut Discarded<T>) {
+        either!(self, queue => queue.take_back(popped, left));
     }
 
-    /// Adds what has a place of its own and is not in line; gives the rest. None if the queue has no such places.
-    pub(crate) fn offer(&mut self, deltas: Vec<Delta<T>>) -> Result<Vec<Delta<T>>, Vec<Delta<T>>> {
+    /// Adds what has a place of its own and is not in line. Gives back everything if the queue has no such places.
+    pub(crate) fn offer(
+        &mut self,
+        deltas: Vec<Delta<T>>,
+        left: &mut Discarded<T>,
+    ) -> Result<(), Vec<Delta<T>>> {
         match self {
-            Self::InOrder(_) => Err(deltas),
-            Self::DeltaFifo(queue) => Ok(queue.offer(deltas)),
-            Self::Fifo(queue) => Ok(deltas.into_iter().filter_map(|delta| queue.offer(delta)).collect()),
+            Self::InOrder(_) => return Err(deltas),
+            Self::DeltaFifo(queue) => queue.offer(deltas, left),
+            Self::Fifo(queue) => queue.offer(deltas, left),
         }
+        Ok(())
     }
 
     pub(crate) fn has_synced(&self) -> bool {
@@ -172,7 +185,7 @@ impl<T> Machine<T> {
         }
     }
 
-    pub(crate) fn discard(&mut self) -> Vec<Delta<T>> {
-        either!(self, queue => queue.discard())
+    pub(crate) fn discard(&mut self, left: &mut Discarded<T>) {
+        either!(self, queue => queue.discard(left));
     }
 }

@@ -6,12 +6,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use informers_core::wait::Waiters;
+use informers_core::wait::{Waiters, Wakes};
 use informers_core::{KnownObjects, Scope, SinkError, Transform};
 
 use crate::consumer::Consumer;
 use crate::delta::{Delta, ReplacedAll};
 use crate::delta_fifo::DeltaFifo;
+use crate::discarded::Discarded;
 use crate::error::Closed;
 use crate::fifo::Fifo;
 use crate::in_order::InOrderQueue;
@@ -131,7 +132,7 @@ pub(crate) struct Shared<T> {
     state: Mutex<State<T>>,
 }
 
-/// What the lock guards. Wakers are taken out under it and woken after it.
+/// What the lock guards. Wakers are taken out under it and woken after it, and what falls out is dropped after it.
 pub(crate) struct State<T> {
     pub(crate) machine: Machine<T>,
     closed: bool,
@@ -162,7 +163,7 @@ impl<T> SharedQueue<T> {
     /// # Errors
     /// If the queue is closed.
     pub fn remove_scope(&self, scope: &Scope) -> Result<(), SinkError> {
-        self.shared.produce(|state| state.machine.replace(ReplacedAll::removed(scope.clone())))
+        self.shared.produce(|machine, left| machine.replace(ReplacedAll::removed(scope.clone()), left))
     }
 
     /// Puts what was taken from a [`DeltaFifo`] or a [`Fifo`], and taken out of its batch, at the end of the line again,
@@ -170,11 +171,14 @@ impl<T> SharedQueue<T> {
     /// had it for consumers that try again later; for those that try again at once there is
     /// [`Batch::put_back`](crate::Batch::put_back).
     ///
+    /// All of it has to be of one object, as what a [`DeltaFifo`] hands out is: deltas of several objects, or of none,
+    /// a [`DeltaFifo`] drops without an error. A [`Fifo`] adds each object for itself.
+    ///
     /// # Errors
     /// If the queue is closed, or has no place for each object.
     pub fn add_if_not_present(&self, deltas: Vec<Delta<T>>) -> Result<(), SinkError> {
-        match self.shared.produce(|state| state.machine.offer(deltas))? {
-            Ok(_newer_waits) => Ok(()),
+        match self.shared.produce(|machine, left| machine.offer(deltas, left))? {
+            Ok(()) => Ok(()),
             Err(_) => Err(SinkError::refused("an in-order queue has no place for each object")),
         }
     }
@@ -182,15 +186,9 @@ impl<T> SharedQueue<T> {
     /// Takes nothing any more; what waits is still handed out. All who wait are woken. Closing again does
     /// nothing.
     pub fn close(&self) {
-        self.shared.update(|state| {
+        self.shared.update(|state, _| {
             state.closed = true;
-            state
-                .consumer
-                .take()
-                .into_iter()
-                .chain(state.producers.take())
-                .chain(state.observers.take())
-                .collect()
+            Wakes::from(state.consumer.take()).and(state.producers.take()).and(state.observers.take())
         });
     }
 
@@ -223,7 +221,7 @@ impl<T> SharedQueue<T> {
         Synced { shared: Arc::clone(&self.shared), slot: None }
     }
 
-    /// How many deltas wait, or, in a [`DeltaFifo`], how many objects.
+    /// How many deltas wait, or, in a [`DeltaFifo`] or a [`Fifo`], how many objects.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shared.state.lock().machine.len()
@@ -244,29 +242,33 @@ impl<T> SharedQueue<T> {
 }
 
 impl<T> Shared<T> {
-    /// Changes the state, then wakes whom the change concerns.
-    fn update(&self, change: impl FnOnce(&mut State<T>) -> Vec<Waker>) {
-        let wakers = {
+    /// Changes the state, then wakes whom the change concerns and drops what it leaves.
+    fn update(&self, change: impl FnOnce(&mut State<T>, &mut Discarded<T>) -> Wakes) {
+        let mut left = Discarded::default();
+        let wakes = {
             let mut state = self.state.lock();
-            let mut wakers = change(&mut state);
-            wakers.extend(self.publish_synced(&mut state));
-            wakers
+            change(&mut state, &mut left).and(self.publish_synced(&mut state))
         };
-        wakers.into_iter().for_each(Waker::wake);
+        wakes.wake();
     }
 
-    /// A producer's change: refused if the queue is closed; wakes the consumer if something waits then.
-    pub(crate) fn produce<R>(&self, change: impl FnOnce(&mut State<T>) -> R) -> Result<R, SinkError> {
-        let (result, consumer, observers) = {
+    /// A producer's change: refused if the queue is closed. Wakes the consumer if something waits then, and other
+    /// producers if there is room, since what one of them tells may also shorten the queue.
+    pub(crate) fn produce<R>(
+        &self,
+        change: impl FnOnce(&mut Machine<T>, &mut Discarded<T>) -> R,
+    ) -> Result<R, SinkError> {
+        let mut left = Discarded::default();
+        let (result, wakes) = {
             let mut state = self.state.lock();
             if state.consumer_gone || state.closed && !self.parity.accept_after_close {
                 return Err(SinkError::closed());
             }
-            let result = change(&mut state);
-            let consumer = if state.machine.is_empty() { None } else { state.consumer.take() };
-            (result, consumer, self.publish_synced(&mut state))
+            let result = change(&mut state.machine, &mut left);
+            let wakes = state.ready_consumer().and(self.ready_producers(&mut state));
+            (result, wakes.and(self.publish_synced(&mut state)))
         };
-        consumer.into_iter().chain(observers).for_each(Waker::wake);
+        wakes.wake();
         Ok(result)
     }
 
@@ -276,48 +278,50 @@ impl<T> Shared<T> {
         cx: &mut Context<'_>,
         take: impl FnOnce(&mut Machine<T>) -> Option<R>,
     ) -> Poll<Result<R, Closed>> {
-        let (taken, wakers, _unused) = {
+        // A waker may run code when it is cloned or dropped: not under the lock.
+        let waker = cx.waker().clone();
+        let (taken, wakes, _unused) = {
             let mut state = self.state.lock();
             let Some(taken) = take(&mut state.machine) else {
                 if state.closed {
                     return Poll::Ready(Err(Closed));
                 }
-                // A waker may run code when it is dropped, so that happens after the lock is released.
-                let former = state.consumer.replace(cx.waker().clone());
+                let former = state.consumer.replace(waker);
                 drop(state);
                 drop(former);
                 return Poll::Pending;
             };
             state.outstanding += 1;
             let unused = state.consumer.take();
-            let mut wakers = self.ready_producers(&mut state);
-            wakers.extend(self.publish_synced(&mut state));
-            (taken, wakers, unused)
+            let wakes = self.ready_producers(&mut state).and(self.publish_synced(&mut state));
+            (taken, wakes, unused)
         };
-        wakers.into_iter().for_each(Waker::wake);
+        wakes.wake();
         Poll::Ready(Ok(taken))
     }
 
-    /// What the consumer tells of what it took.
-    pub(crate) fn settle<R>(&self, change: impl FnOnce(&mut Machine<T>) -> R) {
-        let mut left = None;
-        self.update(|state| {
-            left = Some(change(&mut state.machine));
+    /// What is told of a batch that was taken, by whichever task has it.
+    pub(crate) fn settle(&self, change: impl FnOnce(&mut Machine<T>, &mut Discarded<T>)) {
+        self.update(|state, left| {
+            change(&mut state.machine, left);
             state.outstanding = state.outstanding.saturating_sub(1);
+            if state.consumer_gone {
+                // Nobody would take what was put back.
+                state.machine.discard(left);
+            }
             // Whoever waits for a closed queue to sync learns here that it never will.
-            if state.is_over() { state.observers.take() } else { Vec::new() }
+            let observers = if state.is_over() { state.observers.take() } else { Wakes::none() };
+            state.ready_consumer().and(observers)
         });
     }
 
     /// Nobody will take anything any more.
     pub(crate) fn abandon(&self) {
-        let mut discarded = Vec::new();
-        self.update(|state| {
+        self.update(|state, left| {
             state.closed = true;
             state.consumer_gone = true;
-            // Dropping the user's objects takes its time, and is his code: not under the lock.
-            discarded = state.machine.discard();
-            state.producers.take().into_iter().chain(state.observers.take()).collect()
+            state.machine.discard(left);
+            state.producers.take().and(state.observers.take())
         });
     }
 
@@ -332,26 +336,27 @@ impl<T> Shared<T> {
 
     /// Whether producers may go on; else this one is woken when they may.
     pub(crate) fn poll_ready(&self, slot: usize, cx: &mut Context<'_>) -> Poll<()> {
+        let waker = cx.waker().clone();
         let mut state = self.state.lock();
         if state.closed || state.machine.len() < self.soft_limit {
             return Poll::Ready(());
         }
-        let former = state.producers.wait(slot, cx.waker());
+        let unused = state.producers.wait(slot, waker);
         drop(state);
-        drop(former);
+        drop(unused);
         Poll::Pending
     }
 
-    fn ready_producers(&self, state: &mut State<T>) -> Vec<Waker> {
-        if state.machine.len() < self.soft_limit { state.producers.take() } else { Vec::new() }
+    fn ready_producers(&self, state: &mut State<T>) -> Wakes {
+        if state.machine.len() < self.soft_limit { state.producers.take() } else { Wakes::none() }
     }
 
     /// Shows the latch to those who ask without the lock; gives those who wait for it.
-    fn publish_synced(&self, state: &mut State<T>) -> Vec<Waker> {
+    fn publish_synced(&self, state: &mut State<T>) -> Wakes {
         if state.machine.has_synced() && !self.synced.swap(true, Ordering::AcqRel) {
             state.observers.take()
         } else {
-            Vec::new()
+            Wakes::none()
         }
     }
 }
@@ -360,6 +365,11 @@ impl<T> State<T> {
     /// Nothing waits, nothing is being processed, and nothing will come.
     fn is_over(&self) -> bool {
         self.closed && self.outstanding == 0 && self.machine.is_empty()
+    }
+
+    /// The consumer, if it waits and there is something to take.
+    fn ready_consumer(&mut self) -> Wakes {
+        if self.machine.is_empty() { Wakes::none() } else { self.consumer.take().into() }
     }
 }
 
@@ -390,6 +400,7 @@ impl<T> Future for Synced<T> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let shared = Arc::clone(&self.shared);
+        let waker = cx.waker().clone();
         let mut state = shared.state.lock();
         if state.machine.has_synced() {
             return Poll::Ready(Ok(()));
@@ -398,9 +409,9 @@ impl<T> Future for Synced<T> {
             return Poll::Ready(Err(Closed));
         }
         let slot = *self.slot.get_or_insert_with(|| state.observers.join());
-        let former = state.observers.wait(slot, cx.waker());
+        let unused = state.observers.wait(slot, waker);
         drop(state);
-        drop(former);
+        drop(unused);
         Poll::Pending
     }
 }

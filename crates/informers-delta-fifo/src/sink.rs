@@ -22,8 +22,8 @@ use crate::stage::Staged;
 /// # Errors of its calls
 /// The queue may be closed ([`SinkError::is_closed`]). An object on which the transform fails is refused, and
 /// the error names it; the consumer is told that his copy of it is stale, or, where the change was a
-/// deletion, that the object is gone without its final state. A [`DeltaFifo`](crate::DeltaFifo) also refuses
-/// an undecodable object without a key.
+/// deletion, that the object is gone without its final state. A [`DeltaFifo`](crate::DeltaFifo) and a
+/// [`Fifo`](crate::Fifo) also refuse an undecodable object without a key.
 pub struct QueueSink<T> {
     shared: Arc<Shared<T>>,
     intake: Intake<T>,
@@ -58,9 +58,9 @@ impl<T> QueueSink<T> {
     fn apply_entry(&self, kind: ChangeKind, entry: Entry<T>) -> Result<(), SinkError> {
         if kind == ChangeKind::Deleted && self.intake.transforms() {
             // The deletion of an unknown object is passed over, so it is not worth a transform.
-            let known = self.shared.produce(|state| {
-                state.machine.note_change();
-                state.machine.has(entry.key())
+            let known = self.shared.produce(|machine, _| {
+                machine.note_change();
+                machine.has(entry.key())
             })?;
             if !known {
                 return Ok(());
@@ -69,7 +69,7 @@ impl<T> QueueSink<T> {
         let entry = match self.intake.admit(entry) {
             Ok(entry) => entry,
             Err(failed) if self.shared.parity.drop_failed_transforms => {
-                self.shared.produce(|state| state.machine.note_change())?;
+                self.shared.produce(|machine, _| machine.note_change())?;
                 return Err(failed.error);
             }
             Err(failed) => {
@@ -77,10 +77,10 @@ impl<T> QueueSink<T> {
                 return Err(failed.error);
             }
         };
-        self.shared.produce(|state| match kind {
-            ChangeKind::Added => state.machine.add(entry),
-            ChangeKind::Modified => state.machine.update(entry),
-            ChangeKind::Deleted => state.machine.delete(Deleted::observed(entry)),
+        self.shared.produce(|machine, left| match kind {
+            ChangeKind::Added => machine.add(entry, left),
+            ChangeKind::Modified => machine.update(entry, left),
+            ChangeKind::Deleted => machine.delete(Deleted::observed(entry), left),
         })
     }
 
@@ -91,9 +91,7 @@ impl<T> QueueSink<T> {
             // The bytes do not matter any more: the object is gone.
             return self.delete(Deleted { key: key.clone(), last: None, how: Deletion::Observed });
         }
-        self.shared
-            .produce(|state| state.machine.mark_undecodable(undecodable))?
-            .map_err(|refused| nameless(*refused))
+        self.shared.produce(|machine, left| machine.mark_undecodable(undecodable, left))?.map_err(nameless)
     }
 
     /// Queues a deletion that did not come as a change, such as one that somebody else found out.
@@ -101,7 +99,7 @@ impl<T> QueueSink<T> {
     /// # Errors
     /// If the queue is closed.
     pub fn delete(&self, deleted: Deleted<T>) -> Result<(), SinkError> {
-        self.shared.produce(|state| state.machine.delete(deleted))
+        self.shared.produce(|machine, left| machine.delete(deleted, left))
     }
 }
 
@@ -126,12 +124,12 @@ impl<T: Send + Sync> Sink<T> for QueueSink<T> {
     }
 
     fn resync(&mut self) -> Result<(), SinkError> {
-        self.shared.produce(|state| state.machine.resync())
+        self.shared.produce(|machine, _| machine.resync())
     }
 
     fn bookmark(&mut self, version: &ResourceVersion) -> Result<(), SinkError> {
         let scope = self.scope.clone();
-        self.shared.produce(|state| state.machine.bookmark(scope, version.clone()))
+        self.shared.produce(|machine, _| machine.bookmark(scope, version.clone()))
     }
 
     fn known(&self, key: &ObjectKey, uid: &Uid, version: &ResourceVersion) -> Option<Entry<T>> {
@@ -209,13 +207,13 @@ impl<T: Send + Sync> Stage<T> for QueueStage<'_, T> {
                     // What the first time made of it is good.
                     Err(_) if !parity.drop_failed_transforms => {}
                     Err(failed) => {
-                        sink.shared.produce(|state| state.machine.replace_cut_short(all, at))?;
+                        sink.shared.produce(|machine, left| machine.replace_cut_short(all, at, left))?;
                         return Err(failed.error);
                     }
                 }
             }
         }
-        sink.shared.produce(|state| state.machine.replace(all))
+        sink.shared.produce(|machine, left| machine.replace(all, left))
     }
 
     fn known(&self, key: &ObjectKey, uid: &Uid, version: &ResourceVersion) -> Option<Entry<T>> {

@@ -25,10 +25,14 @@ fn model(check: impl Fn(Queue) + Copy + Sync + Send + 'static) {
         || fifo(Fifo::new(), QueueOptions::default().with_soft_limit(1)),
     ];
     for queue in queues {
-        let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = Some(2);
-        builder.check(move || check(queue()));
+        explore(queue, check);
     }
+}
+
+fn explore(queue: fn() -> Queue, check: impl Fn(Queue) + Copy + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(move || check(queue()));
 }
 
 fn add(queue: &SharedQueue<u8>, name: &str) {
@@ -171,5 +175,44 @@ fn an_observer_learns_of_sync_or_of_the_end_when_both_come_at_once() {
         block_on(consumer.pop()).unwrap().finish();
         closing.join().unwrap();
         assert_eq!(observer.join().unwrap(), Ok(()));
+    });
+}
+
+#[test]
+fn a_deletion_that_shortens_the_queue_lets_each_of_two_waiting_producers_go_on() {
+    explore(
+        || fifo(Fifo::new(), QueueOptions::default().with_soft_limit(1)),
+        |(queue, _consumer)| {
+            add(&queue, "a");
+            let producers = [producer(&queue), producer(&queue)];
+            queue.sink().apply(Change::deleted(Entry::keyed(ObjectKey::cluster("a"), 0))).unwrap();
+            producers.map(|producer| producer.join().unwrap());
+        },
+    );
+}
+
+#[test]
+fn what_another_thread_puts_back_wakes_the_consumer() {
+    model(|(queue, mut consumer)| {
+        add(&queue, "a");
+        let batch = block_on(consumer.pop()).unwrap();
+        let elsewhere = thread::spawn(move || batch.put_back());
+        assert_eq!(block_on(consumer.pop()).unwrap().deltas().len(), 1);
+        elsewhere.join().unwrap();
+    });
+}
+
+#[test]
+fn what_is_put_back_while_the_consumer_goes_ends_the_wait_for_sync() {
+    model(|(queue, mut consumer)| {
+        list(&queue);
+        let observer = observer(&queue);
+        let batch = block_on(consumer.pop()).unwrap();
+        let elsewhere = thread::spawn(move || batch.put_back());
+        drop(consumer);
+        elsewhere.join().unwrap();
+        // Whether it counts as processed depends on the queue.
+        let _ = observer.join().unwrap();
+        assert!(queue.is_empty());
     });
 }

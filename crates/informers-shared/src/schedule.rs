@@ -1,7 +1,7 @@
 //! The resync calendar as it is shared by the reflector that keeps it and the pipeline that serves it.
 
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use informers_core::wait::Waiters;
@@ -94,7 +94,7 @@ impl SharedCalendar {
         *changes += 1;
         let readers = readers.take();
         drop(state);
-        readers.into_iter().for_each(Waker::wake);
+        readers.wake();
     }
 
     pub(crate) fn remove(&self, handler: HandlerId) {
@@ -185,14 +185,15 @@ impl ResyncSchedule for CalendarSchedule {
     }
 
     fn poll_changed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let waker = cx.waker().clone();
         let mut state = self.calendar.state.lock();
         if state.changes != self.seen {
             self.seen = state.changes;
             return Poll::Ready(());
         }
-        let former = state.readers.wait(self.slot, cx.waker());
+        let unused = state.readers.wait(self.slot, waker);
         drop(state);
-        drop(former);
+        drop(unused);
         Poll::Pending
     }
 
@@ -205,6 +206,8 @@ impl ResyncSchedule for CalendarSchedule {
 
 #[cfg(test)]
 mod tests {
+    use std::task::Waker;
+
     use super::*;
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::PoisonError;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use hashbrown::HashMap;
 use informers_core::wait::Waiters;
@@ -42,7 +42,8 @@ struct State<T, P> {
     order: BTreeMap<(P, u64), ObjectKey>,
     next: u64,
     closed: bool,
-    /// The pops that found nothing. All are woken by an addition, since one that is woken alone might be dropped.
+    /// The pops that found nothing. Each addition wakes all of them, and those that find nothing again wait on: one that is
+    /// woken alone might be dropped before it takes anything.
     poppers: Waiters,
 }
 
@@ -75,7 +76,7 @@ impl<T, P: Ord + Clone> Heap<T, P> {
             let state = state.open()?;
             (state.put(priority, entry), state.poppers.take())
         };
-        poppers.into_iter().for_each(Waker::wake);
+        poppers.wake();
         Ok(old)
     }
 
@@ -92,7 +93,7 @@ impl<T, P: Ord + Clone> Heap<T, P> {
             old.extend(entries.into_iter().map(|(priority, entry)| state.put(priority, entry)));
             state.poppers.take()
         };
-        poppers.into_iter().for_each(Waker::wake);
+        poppers.wake();
         Ok(())
     }
 
@@ -111,7 +112,7 @@ impl<T, P: Ord + Clone> Heap<T, P> {
             state.put(priority, entry);
             state.poppers.take()
         };
-        poppers.into_iter().for_each(Waker::wake);
+        poppers.wake();
         Ok(true)
     }
 
@@ -149,7 +150,7 @@ impl<T, P: Ord + Clone> Heap<T, P> {
             state.closed = true;
             state.poppers.take()
         };
-        poppers.into_iter().for_each(Waker::wake);
+        poppers.wake();
     }
 
     /// Whether it was closed.
@@ -235,7 +236,8 @@ impl<T, P: Ord + Clone> Future for Pop<'_, T, P> {
     type Output = Result<Entry<T>, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let former = {
+        let waker = cx.waker().clone();
+        let unused = {
             let mut state = self.heap.state();
             if let Some(entry) = state.pop() {
                 return Poll::Ready(Ok(entry));
@@ -244,9 +246,9 @@ impl<T, P: Ord + Clone> Future for Pop<'_, T, P> {
                 return Poll::Ready(Err(closed));
             }
             let slot = *self.slot.get_or_insert_with(|| state.poppers.join());
-            state.poppers.wait(slot, cx.waker())
+            state.poppers.wait(slot, waker)
         };
-        drop(former);
+        drop(unused);
         Poll::Pending
     }
 }

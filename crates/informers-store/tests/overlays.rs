@@ -349,7 +349,7 @@ async fn a_heap_pop_that_is_dropped_takes_nothing() {
 }
 
 #[tokio::test]
-async fn heap_wakes_one_task_for_each_addition() {
+async fn each_addition_to_a_heap_goes_to_one_of_those_who_wait() {
     let heap = Arc::new(heap());
     let pop = |_| {
         let heap = Arc::clone(&heap);
@@ -357,7 +357,7 @@ async fn heap_wakes_one_task_for_each_addition() {
     };
     let waiters: Vec<_> = (0..3).map(pop).collect();
     tokio::task::yield_now().await;
-    // A waiter that gives up after it was woken hands the wake-up on.
+    // All are woken, so one that gives up then takes no addition with it.
     heap.add(number("a", 1)).unwrap();
     waiters[0].abort();
     heap.add_all(vec![number("b", 2), number("c", 3)]).unwrap();

@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::PoisonError;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use super::Waiters;
 use super::lock::{Mutex, MutexGuard};
@@ -48,7 +48,7 @@ impl<S> Latch<S> {
             state.outcome = Some(outcome);
             state.waiters.take()
         };
-        waiting.into_iter().for_each(Waker::wake);
+        waiting.wake();
         true
     }
 
@@ -58,7 +58,7 @@ impl<S> Latch<S> {
 }
 
 impl<S: Clone> Latch<S> {
-    /// The outcome, if it has come.
+    /// The outcome, if it has come. It is cloned under the latch's lock, so the clone of an `S` must not ask this latch.
     #[must_use]
     pub fn outcome(&self) -> Option<S> {
         self.state().outcome.clone()
@@ -96,15 +96,17 @@ impl<S: Clone> Future for Settled<'_, S> {
     type Output = S;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<S> {
-        let former = {
+        // A waker may run code when it is cloned or dropped: not under the lock.
+        let waker = cx.waker().clone();
+        let unused = {
             let mut state = self.latch.state();
             if let Some(outcome) = &state.outcome {
                 return Poll::Ready(outcome.clone());
             }
             let slot = *self.slot.get_or_insert_with(|| state.waiters.join());
-            state.waiters.wait(slot, cx.waker())
+            state.waiters.wait(slot, waker)
         };
-        drop(former);
+        drop(unused);
         Poll::Pending
     }
 }
@@ -129,7 +131,7 @@ mod tests {
     use std::pin::pin;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::task::Wake;
+    use std::task::{Wake, Waker};
 
     use super::*;
 
@@ -166,9 +168,10 @@ mod tests {
     fn a_number_that_was_left_is_used_again_and_one_that_nobody_has_is_passed_over() {
         let mut waiters = Waiters::new();
         let (first, second) = (waiters.join(), waiters.join());
-        assert!(waiters.wait(second, Waker::noop()).is_none());
+        assert!(waiters.wait(second, Waker::noop().clone()).is_none());
         assert!(waiters.leave(first).is_none());
-        assert!(waiters.wait(first, Waker::noop()).is_none() && waiters.wait(99, Waker::noop()).is_none());
+        let waker = || Waker::noop().clone();
+        assert!(waiters.wait(first, waker()).is_some() && waiters.wait(99, waker()).is_some(), "given back");
         assert_eq!(waiters.take().len(), 1, "who left is not woken");
         assert_eq!(waiters.join(), first);
     }

@@ -9,6 +9,8 @@ pub mod explored;
 mod latch;
 mod lock;
 mod waiters;
+mod wakes;
 
 pub use latch::{Latch, Settled};
 pub use waiters::Waiters;
+pub use wakes::Wakes;

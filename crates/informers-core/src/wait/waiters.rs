@@ -2,11 +2,14 @@
 
 use std::task::Waker;
 
+use super::Wakes;
+
 /// The wakers of several tasks, each under its own number, to lie beside a condition under the lock that guards it.
 ///
 /// Whoever looks at the condition and [waits](Self::wait) under one hold of the lock cannot miss a change; whoever
 /// changes the condition [takes](Self::take) all who wait and wakes them when the lock is released. A waker may
-/// run code when it is woken or dropped, which is why those that are not needed any more are given back.
+/// run code when it is cloned, woken or dropped, which is why it is cloned before, and why those that are not needed any
+/// more are given back.
 ///
 /// ```
 /// use std::task::Waker;
@@ -14,8 +17,8 @@ use std::task::Waker;
 ///
 /// let mut waiters = Waiters::new();
 /// let (first, second) = (waiters.join(), waiters.join());
-/// assert!(waiters.wait(first, Waker::noop()).is_none());
-/// assert!(waiters.wait(second, Waker::noop()).is_none());
+/// assert!(waiters.wait(first, Waker::noop().clone()).is_none());
+/// assert!(waiters.wait(second, Waker::noop().clone()).is_none());
 /// assert!(waiters.leave(second).is_some());
 /// assert_eq!(waiters.take().len(), 1);
 /// assert!(waiters.take().is_empty());
@@ -61,14 +64,13 @@ impl Waiters {
         self.set(at, Slot::Free)
     }
 
-    /// Has this task woken at the next change; gives its former waker as [`leave`](Self::leave) does. A number
-    /// that nobody has is passed over.
+    /// Has this task woken at the next change, by a waker that was cloned before the lock was taken; gives the one that is
+    /// not needed, the former or this, as [`leave`](Self::leave) does. A number that nobody has is passed over.
     #[must_use = "drop it after the lock is released"]
-    pub fn wait(&mut self, at: usize, waker: &Waker) -> Option<Waker> {
+    pub fn wait(&mut self, at: usize, waker: Waker) -> Option<Waker> {
         match self.slots.get(at) {
-            Some(Slot::Waiting(registered)) if registered.will_wake(waker) => None,
-            Some(Slot::Free) | None => None,
-            Some(Slot::Idle | Slot::Waiting(_)) => self.set(at, Slot::Waiting(waker.clone())),
+            Some(Slot::Free) | None => Some(waker),
+            Some(Slot::Idle | Slot::Waiting(_)) => self.set(at, Slot::Waiting(waker)),
         }
     }
 
@@ -85,10 +87,9 @@ impl Waiters {
     }
 
     /// All that wait now, to be woken after the lock is released.
-    #[must_use = "they are not woken yet"]
-    pub fn take(&mut self) -> Vec<Waker> {
+    pub fn take(&mut self) -> Wakes {
         if self.waiting == 0 {
-            return Vec::new();
+            return Wakes::none();
         }
         self.waiting = 0;
         let waiting = self.slots.iter_mut().filter(|slot| matches!(slot, Slot::Waiting(_)));
