@@ -117,8 +117,28 @@ impl<T: Send + Sync + 'static> StoreWriter<T> {
     ///
     /// Readers wait while it runs; for the whole content use [`replace`](Self::replace).
     pub fn apply(&mut self, writes: Vec<Write<T>>) -> Vec<Option<Entry<T>>> {
+        self.commit(writes, None)
+    }
+
+    /// The same, and with them this version of the store, whatever the versions of the objects.
+    ///
+    /// ```
+    /// use informers_core::{Entry, ObjectKey};
+    /// use informers_store::{StoreWriter, Write};
+    ///
+    /// let mut writer = StoreWriter::new();
+    /// let web = Entry::new(ObjectKey::new("shop", "web"), "u".into(), "9".into(), ());
+    /// // Another part of the collection is known up to 7 only.
+    /// assert!(writer.apply_at(vec![Write::Insert(web)], "7".into())[0].is_none());
+    /// assert_eq!(writer.reader().version().to_string(), "7");
+    /// ```
+    pub fn apply_at(&mut self, writes: Vec<Write<T>>, version: ResourceVersion) -> Vec<Option<Entry<T>>> {
+        self.commit(writes, Some(version))
+    }
+
+    fn commit(&mut self, writes: Vec<Write<T>>, version: Option<ResourceVersion>) -> Vec<Option<Entry<T>>> {
         self.stager.stage_all(&writes);
-        let old = commit(&self.shared, &mut self.stager, writes, None, self.parity);
+        let old = commit(&self.shared, &mut self.stager, writes, version, self.parity);
         self.finish();
         old
     }
@@ -146,10 +166,7 @@ impl<T: Send + Sync + 'static> StoreWriter<T> {
         if writes.len() >= REBUILD.max(self.reader().len() / 8) {
             return self.replace(self.after(writes), version);
         }
-        self.stager.stage_all(&writes);
-        let old = commit(&self.shared, &mut self.stager, writes, Some(version), self.parity);
-        drop(old);
-        self.finish();
+        drop(self.commit(writes, Some(version)));
     }
 
     /// What the store would hold after these writes.

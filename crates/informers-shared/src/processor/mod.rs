@@ -139,18 +139,18 @@ impl<T: Send + Sync + 'static> Processor<T> {
             return;
         }
         let writes: Vec<_> = pending.iter().map(Pending::write).collect();
-        for write in &writes {
-            if let Write::Insert(entry) | Write::RemoveAs(entry) = write {
-                self.versions.follow(entry.key(), entry.version());
+        let before = if !self.has_version {
+            self.writer.apply_at(writes, ResourceVersion::default())
+        } else if self.versions.are_several() {
+            for write in &writes {
+                if let Write::Insert(entry) | Write::RemoveAs(entry) = write {
+                    self.versions.follow(entry.key(), entry.version());
+                }
             }
-        }
-        let before = self.writer.apply(writes);
-        if !self.has_version {
-            self.writer.set_version(ResourceVersion::default());
-        }
-        if self.has_version && self.versions.are_several() {
-            self.writer.set_version(self.versions.oldest());
-        }
+            self.writer.apply_at(writes, self.versions.oldest())
+        } else {
+            self.writer.apply(writes)
+        };
         for (pending, old) in pending.into_iter().zip(before) {
             match pending {
                 Pending::Upsert { entry, shown_again: again } => {

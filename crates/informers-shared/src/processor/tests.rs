@@ -1,5 +1,9 @@
 //! What a batch does to the store, and what is told of it.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use informers_core::{DecodeError, DecodeErrorKind, Deletion, Entry, Event, ObjectKey, Scope, Undecodable};
 use informers_delta_fifo::{Bookmark, Deleted, Delta, ReplacedAll};
 use informers_store::StoreWriter;
@@ -383,4 +387,34 @@ fn a_good_state_does_not_hide_the_undecodable_one_that_follows_it_in_a_batch() {
     assert_eq!(bench.undecodable.len(), 1, "the copy is stale");
     assert_eq!(bench.told([bad(), Delta::Updated(entry("a/x", "u", 3))]), ["Updated(a/x@1 -> 3)"]);
     assert_eq!(bench.undecodable.len(), 0, "it is repaired");
+}
+
+#[test]
+fn no_reader_sees_the_version_of_one_scope_for_that_of_the_store() {
+    let [a, b] = ["a", "b"].map(Scope::namespace);
+    let mut of_two = Bench::of_scopes([a.clone(), b.clone()]);
+    of_two.list(&a, "10", &[]);
+    of_two.list(&b, "20", &[]);
+    let mut of_none = Bench::new();
+    let parity = Parity { version_only_of_atomic_lists: true, ..Parity::default() };
+    of_none.processor = of_none.processor.with_parity(parity, false);
+    for (mut bench, known) in [(of_two, "10"), (of_none, "")] {
+        let store = bench.processor.writer().reader();
+        let over = Arc::new(AtomicBool::new(false));
+        let reader = std::thread::spawn({
+            let over = Arc::clone(&over);
+            move || {
+                let mut seen = BTreeSet::new();
+                while !over.load(Ordering::Relaxed) {
+                    seen.insert(store.version().to_string());
+                }
+                seen
+            }
+        });
+        for version in 21..20_000 {
+            bench.told([Delta::Updated(entry("b/x", "u", version))]);
+        }
+        over.store(true, Ordering::Relaxed);
+        assert!(reader.join().unwrap().iter().all(|seen| seen == known), "the store knows {known:?}");
+    }
 }
