@@ -18,7 +18,8 @@ use crate::synctrack::{AsyncTracker, SingleFileTracker};
 use crate::{BacklogPolicy, Error, Parity, SyncState, SyncWait};
 
 fn model(check: impl Fn(BacklogPolicy) + Copy + Sync + Send + 'static) {
-    for policy in [BacklogPolicy::Coalesced, BacklogPolicy::InOrder, BacklogPolicy::Blocking { limit: 1 }] {
+    for policy in [BacklogPolicy::Coalesced, BacklogPolicy::InOrder, BacklogPolicy::InOrderUpTo { limit: 1 }]
+    {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(2);
         builder.check(move || check(policy));

@@ -3,14 +3,14 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use informers_core::Event;
+use informers_core::{Entry, Event};
 
 use super::coalesced::Coalesced;
-use super::is_initial;
+use super::{is_initial, objects_of};
 
 /// Events in order up to a limit, and behind them, merged, what came while there was no room.
 #[derive(Debug)]
-pub(crate) struct Blocking<T> {
+pub(crate) struct InOrderUpTo<T> {
     limit: usize,
     line: VecDeque<(Instant, Event<T>)>,
     /// Once something is here, everything goes here until it has been taken: else an object's events would overtake
@@ -18,15 +18,15 @@ pub(crate) struct Blocking<T> {
     behind: Coalesced<T>,
 }
 
-impl<T> Blocking<T> {
+impl<T> InOrderUpTo<T> {
     pub(crate) fn new(limit: usize) -> Self {
         Self { limit: limit.max(1), line: VecDeque::new(), behind: Coalesced::new() }
     }
 
     /// Gives how many initial additions the handler will never see, as [`Coalesced::push`] does.
-    pub(crate) fn push(&mut self, event: Event<T>, now: Instant) -> usize {
+    pub(crate) fn push(&mut self, event: Event<T>, now: Instant, left: &mut Vec<Entry<T>>) -> usize {
         if self.behind.len() > 0 || self.line.len() >= self.limit {
-            return self.behind.push(event, now);
+            return self.behind.push(event, now, left);
         }
         self.line.push_back((now, event));
         0
@@ -70,10 +70,12 @@ impl<T> Dropping<T> {
     }
 
     /// Gives how many initial additions the handler will never see.
-    pub(crate) fn push(&mut self, event: Event<T>, now: Instant) -> usize {
+    pub(crate) fn push(&mut self, event: Event<T>, now: Instant, left: &mut Vec<Entry<T>>) -> usize {
         if self.line.len() >= self.limit {
             self.dropped += 1;
-            return usize::from(is_initial(&event));
+            let initial = usize::from(is_initial(&event));
+            left.extend(objects_of(event));
+            return initial;
         }
         self.line.push_back((now, event));
         0

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry as Slot;
-use informers_core::{Event, ObjectKey};
+use informers_core::{Entry, Event, ObjectKey};
 
-use super::is_initial;
+use super::{is_initial, objects_of};
 
 /// Keys in the order of their first waiting event, each with one or two events.
 ///
@@ -53,7 +53,8 @@ impl<T> Coalesced<T> {
     }
 
     /// Gives how many initial additions went into others or cancelled out: the handler will never see them.
-    pub(crate) fn push(&mut self, event: Event<T>, now: Instant) -> usize {
+    /// What falls out goes to `left`.
+    pub(crate) fn push(&mut self, event: Event<T>, now: Instant, left: &mut Vec<Entry<T>>) -> usize {
         match self.pending.entry(event.key().clone()) {
             Slot::Vacant(slot) => {
                 let turn = self.next_turn;
@@ -69,7 +70,7 @@ impl<T> Coalesced<T> {
                     None => (None, first),
                 };
                 let initial = usize::from(is_initial(&last)) + usize::from(is_initial(&event));
-                let merged = merge(last, event);
+                let merged = merge(last, event, left);
                 let vanished = initial - merged.initial();
                 let (first, second) = match (before, merged) {
                     (None, Merged::One(event)) => (event, None),
@@ -143,16 +144,25 @@ impl<T> Coalesced<T> {
 
 /// Merges a later event into the one that waits, such that a handler that hears the outcome knows the same
 /// and was told every `old` before.
-fn merge<T>(waiting: Event<T>, later: Event<T>) -> Merged<T> {
+fn merge<T>(waiting: Event<T>, later: Event<T>, left: &mut Vec<Entry<T>>) -> Merged<T> {
     match (waiting, later) {
-        (Event::Added { initial, .. }, Event::Updated { new, .. }) => {
+        (Event::Added { object, initial }, Event::Updated { old, new }) => {
+            left.extend([object, old]);
             Merged::One(Event::Added { object: new, initial })
         }
-        (Event::Added { .. }, Event::Deleted { .. }) => Merged::Nothing,
-        (Event::Updated { old, .. }, Event::Updated { new, .. }) => Merged::One(Event::Updated { old, new }),
-        (Event::Updated { .. }, deleted @ Event::Deleted { .. }) => Merged::One(deleted),
+        (Event::Added { object, .. }, Event::Deleted { last, .. }) => {
+            left.extend([object, last]);
+            Merged::Nothing
+        }
+        (Event::Updated { old, new: between }, Event::Updated { old: same, new }) => {
+            left.extend([between, same]);
+            Merged::One(Event::Updated { old, new })
+        }
         (deleted @ Event::Deleted { .. }, added @ Event::Added { .. }) => Merged::Two(deleted, added),
-        // The rest never comes from one history of an object; the later event then counts.
-        (_, later) => Merged::One(later),
+        // A deletion after updates, and what never comes from one history of an object: the later event counts.
+        (waiting, later) => {
+            left.extend(objects_of(waiting));
+            Merged::One(later)
+        }
     }
 }

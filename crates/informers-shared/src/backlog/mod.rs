@@ -8,9 +8,9 @@ mod tests;
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use bounded::{Blocking, Dropping};
+use bounded::{Dropping, InOrderUpTo};
 use coalesced::Coalesced;
-use informers_core::Event;
+use informers_core::{Entry, Event};
 
 /// A backlog that has run empty keeps room for this many events. What the first list or a burst took beyond
 /// that is given back, since an idle handler may never need it again.
@@ -27,10 +27,10 @@ pub enum BacklogPolicy {
     Coalesced,
     /// Every event waits, in order, without bound, as in client-go.
     InOrder,
-    /// Up to `limit` events wait in order. While there are so many, the hand-off to this handler stops, and what happens
-    /// meanwhile is merged behind them as in [`Coalesced`](Self::Coalesced), until all of it was taken. So a
-    /// handler that keeps pace hears every event, and memory is bounded by the limit and the number of objects.
-    Blocking {
+    /// Up to `limit` events wait in order; what comes beyond that is merged behind them, as in
+    /// [`Coalesced`](Self::Coalesced). Once all that was merged has been taken, events wait in order again. So a handler that
+    /// keeps pace hears every event, and memory is bounded by the limit and the number of objects.
+    InOrderUpTo {
         /// How many events wait in order; 0 counts as 1.
         limit: usize,
     },
@@ -60,7 +60,7 @@ pub(crate) struct Backlog<T> {
 enum Events<T> {
     Coalesced(Coalesced<T>),
     InOrder(VecDeque<(Instant, Event<T>)>),
-    Blocking(Blocking<T>),
+    InOrderUpTo(InOrderUpTo<T>),
     Dropping(Dropping<T>),
 }
 
@@ -69,20 +69,20 @@ impl<T> Backlog<T> {
         let events = match policy {
             BacklogPolicy::Coalesced => Events::Coalesced(Coalesced::new()),
             BacklogPolicy::InOrder => Events::InOrder(VecDeque::new()),
-            BacklogPolicy::Blocking { limit } => Events::Blocking(Blocking::new(limit)),
+            BacklogPolicy::InOrderUpTo { limit } => Events::InOrderUpTo(InOrderUpTo::new(limit)),
             BacklogPolicy::Dropping { limit } => Events::Dropping(Dropping::new(limit)),
         };
         Self { events, initial_pending: 0, initial_complete: false }
     }
 
-    /// Puts one event at the end.
-    pub(crate) fn push(&mut self, event: Event<T>, now: Instant) {
+    /// Puts one event at the end. Objects that fall out go to `left`, to be dropped without a lock.
+    pub(crate) fn push(&mut self, event: Event<T>, now: Instant, left: &mut Vec<Entry<T>>) {
         self.initial_pending += usize::from(is_initial(&event));
         match &mut self.events {
             Events::InOrder(events) => events.push_back((now, event)),
-            Events::Coalesced(events) => self.initial_pending -= events.push(event, now),
-            Events::Blocking(events) => self.initial_pending -= events.push(event, now),
-            Events::Dropping(events) => self.initial_pending -= events.push(event, now),
+            Events::Coalesced(events) => self.initial_pending -= events.push(event, now, left),
+            Events::InOrderUpTo(events) => self.initial_pending -= events.push(event, now, left),
+            Events::Dropping(events) => self.initial_pending -= events.push(event, now, left),
         }
     }
 
@@ -91,7 +91,7 @@ impl<T> Backlog<T> {
         let event = match &mut self.events {
             Events::Coalesced(events) => events.pop(),
             Events::InOrder(events) => events.pop_front().map(|(_, event)| event),
-            Events::Blocking(events) => events.pop(),
+            Events::InOrderUpTo(events) => events.pop(),
             Events::Dropping(events) => events.pop(),
         };
         if self.len() == 0 && self.capacity() > KEPT {
@@ -119,7 +119,7 @@ impl<T> Backlog<T> {
         match &self.events {
             Events::Coalesced(events) => events.len(),
             Events::InOrder(events) => events.len(),
-            Events::Blocking(events) => events.len(),
+            Events::InOrderUpTo(events) => events.len(),
             Events::Dropping(events) => events.len(),
         }
     }
@@ -129,7 +129,7 @@ impl<T> Backlog<T> {
         match &self.events {
             Events::Coalesced(events) => events.oldest(),
             Events::InOrder(events) => events.front().map(|(pushed, _)| *pushed),
-            Events::Blocking(events) => events.oldest(),
+            Events::InOrderUpTo(events) => events.oldest(),
             Events::Dropping(events) => events.oldest(),
         }
     }
@@ -137,7 +137,7 @@ impl<T> Backlog<T> {
     /// How many events were dropped since there was no room.
     pub(crate) fn dropped(&self) -> u64 {
         match &self.events {
-            Events::Coalesced(_) | Events::InOrder(_) | Events::Blocking(_) => 0,
+            Events::Coalesced(_) | Events::InOrder(_) | Events::InOrderUpTo(_) => 0,
             Events::Dropping(events) => events.dropped(),
         }
     }
@@ -152,7 +152,7 @@ impl<T> Backlog<T> {
         let empty = match &self.events {
             Events::Coalesced(_) => Events::Coalesced(Coalesced::new()),
             Events::InOrder(_) => Events::InOrder(VecDeque::new()),
-            Events::Blocking(events) => Events::Blocking(events.emptied()),
+            Events::InOrderUpTo(events) => Events::InOrderUpTo(events.emptied()),
             Events::Dropping(events) => Events::Dropping(events.emptied()),
         };
         std::mem::replace(&mut self.events, empty)
@@ -163,7 +163,7 @@ impl<T> Backlog<T> {
         match &self.events {
             Events::Coalesced(events) => events.capacity(),
             Events::InOrder(events) => events.capacity(),
-            Events::Blocking(events) => events.capacity(),
+            Events::InOrderUpTo(events) => events.capacity(),
             Events::Dropping(events) => events.capacity(),
         }
     }
@@ -172,4 +172,14 @@ impl<T> Backlog<T> {
 /// Whether the event counts towards a handler's initial set.
 pub(crate) fn is_initial<T>(event: &Event<T>) -> bool {
     matches!(event, Event::Added { initial: true, .. })
+}
+
+/// The objects that an event holds.
+fn objects_of<T>(event: Event<T>) -> impl Iterator<Item = Entry<T>> {
+    let (object, before) = match event {
+        Event::Added { object, .. } => (object, None),
+        Event::Updated { old, new } => (new, Some(old)),
+        Event::Deleted { last, .. } => (last, None),
+    };
+    before.into_iter().chain([object])
 }

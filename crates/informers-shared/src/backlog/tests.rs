@@ -27,7 +27,7 @@ fn deleted(key: &str, version: u64) -> Event<()> {
 fn drained(policy: BacklogPolicy, events: impl IntoIterator<Item = Event<()>>) -> Vec<String> {
     let mut backlog = Backlog::new(policy);
     for event in events {
-        backlog.push(event, Instant::now());
+        backlog.push(event, Instant::now(), &mut Vec::new());
     }
     std::iter::from_fn(|| backlog.pop()).map(|event| format!("{event:?}")).collect()
 }
@@ -63,8 +63,8 @@ fn coalescing_merges_what_an_object_went_through() {
 }
 
 #[test]
-fn blocking_keeps_order_up_to_its_limit_and_merges_what_comes_meanwhile() {
-    let policy = BacklogPolicy::Blocking { limit: 2 };
+fn a_limited_order_merges_what_comes_beyond_it() {
+    let policy = BacklogPolicy::InOrderUpTo { limit: 2 };
     let mut backlog = Backlog::new(policy);
     let start = Instant::now();
     for event in [
@@ -77,18 +77,18 @@ fn blocking_keeps_order_up_to_its_limit_and_merges_what_comes_meanwhile() {
         deleted("b", 6),
         added("c", 7, false),
     ] {
-        backlog.push(event, start);
+        backlog.push(event, start, &mut Vec::new());
     }
     assert_eq!(backlog.len(), 4);
     assert_eq!(format!("{:?}", backlog.pop().unwrap()), "Added(a@1)");
     // There is room again, but c is still behind.
-    backlog.push(updated("c", 7, 8), start + Duration::from_secs(1));
+    backlog.push(updated("c", 7, 8), start + Duration::from_secs(1), &mut Vec::new());
     assert_eq!(backlog.oldest(), Some(start));
     let rest: Vec<_> = std::iter::from_fn(|| backlog.pop()).map(|event| format!("{event:?}")).collect();
     assert_eq!(rest, ["Updated(a@1 -> 2)", "Updated(a@2 -> 5)", "Added(c@8)"]);
     // It has caught up, so order counts again.
-    backlog.push(updated("c", 8, 9), start);
-    backlog.push(updated("c", 9, 10), start);
+    backlog.push(updated("c", 8, 9), start, &mut Vec::new());
+    backlog.push(updated("c", 9, 10), start, &mut Vec::new());
     assert_eq!((backlog.len(), backlog.dropped()), (2, 0));
 }
 
@@ -96,7 +96,7 @@ fn blocking_keeps_order_up_to_its_limit_and_merges_what_comes_meanwhile() {
 fn dropping_keeps_what_came_first_and_counts_the_rest() {
     let mut backlog = Backlog::new(BacklogPolicy::Dropping { limit: 2 });
     for event in [added("a", 1, true), added("b", 1, true), added("c", 1, true), updated("a", 1, 2)] {
-        backlog.push(event, Instant::now());
+        backlog.push(event, Instant::now(), &mut Vec::new());
     }
     backlog.complete_initial();
     assert_eq!((backlog.len(), backlog.dropped()), (2, 2));
@@ -106,7 +106,7 @@ fn dropping_keeps_what_came_first_and_counts_the_rest() {
         backlog.returned_from_initial();
     }
     assert!(backlog.is_synced(), "nobody waits for what was dropped");
-    backlog.push(updated("a", 2, 3), Instant::now());
+    backlog.push(updated("a", 2, 3), Instant::now(), &mut Vec::new());
     drop(backlog.clear());
     assert_eq!((backlog.len(), backlog.dropped()), (0, 2), "the count stays");
     assert_eq!(
@@ -119,7 +119,7 @@ fn dropping_keeps_what_came_first_and_counts_the_rest() {
 const POLICIES: [BacklogPolicy; 4] = [
     BacklogPolicy::Coalesced,
     BacklogPolicy::InOrder,
-    BacklogPolicy::Blocking { limit: 20_000 },
+    BacklogPolicy::InOrderUpTo { limit: 20_000 },
     BacklogPolicy::Dropping { limit: 20_000 },
 ];
 
@@ -127,7 +127,7 @@ const POLICIES: [BacklogPolicy; 4] = [
 fn sync_waits_until_the_handler_has_returned() {
     for policy in POLICIES {
         let mut backlog = Backlog::new(policy);
-        backlog.push(added("a", 1, true), Instant::now());
+        backlog.push(added("a", 1, true), Instant::now(), &mut Vec::new());
         backlog.complete_initial();
         assert!(!backlog.is_synced());
         assert!(is_initial(&backlog.pop().unwrap()));
@@ -140,9 +140,9 @@ fn sync_waits_until_the_handler_has_returned() {
 #[test]
 fn an_initial_addition_that_is_cancelled_does_not_hold_up_sync() {
     let mut backlog = Backlog::new(BacklogPolicy::Coalesced);
-    backlog.push(added("a", 1, true), Instant::now());
+    backlog.push(added("a", 1, true), Instant::now(), &mut Vec::new());
     backlog.complete_initial();
-    backlog.push(deleted("a", 2), Instant::now());
+    backlog.push(deleted("a", 2), Instant::now(), &mut Vec::new());
     assert!(backlog.is_synced());
     assert_eq!(backlog.len(), 0);
 }
@@ -150,11 +150,11 @@ fn an_initial_addition_that_is_cancelled_does_not_hold_up_sync() {
 #[test]
 fn objects_that_come_and_go_unseen_leave_nothing_behind() {
     let mut backlog = Backlog::new(BacklogPolicy::Coalesced);
-    backlog.push(added("stays", 0, false), Instant::now());
+    backlog.push(added("stays", 0, false), Instant::now(), &mut Vec::new());
     for version in 0..100_000 {
         let key = format!("k{version}");
-        backlog.push(added(&key, version, false), Instant::now());
-        backlog.push(deleted(&key, version), Instant::now());
+        backlog.push(added(&key, version, false), Instant::now(), &mut Vec::new());
+        backlog.push(deleted(&key, version), Instant::now(), &mut Vec::new());
     }
     let super::Events::Coalesced(events) = &backlog.events else { unreachable!() };
     assert!(events.turns() <= 128, "{} turns are left", events.turns());
@@ -167,9 +167,9 @@ fn the_age_is_that_of_the_event_that_waits_longest() {
     for policy in POLICIES {
         let mut backlog = Backlog::new(policy);
         assert_eq!(backlog.oldest(), None);
-        backlog.push(updated("a", 1, 2), start);
-        backlog.push(updated("a", 2, 3), start + Duration::from_secs(1));
-        backlog.push(updated("b", 2, 3), start + Duration::from_secs(2));
+        backlog.push(updated("a", 1, 2), start, &mut Vec::new());
+        backlog.push(updated("a", 2, 3), start + Duration::from_secs(1), &mut Vec::new());
+        backlog.push(updated("b", 2, 3), start + Duration::from_secs(2), &mut Vec::new());
         assert_eq!(backlog.oldest(), Some(start));
         backlog.pop();
         assert!(backlog.oldest() > Some(start));
@@ -185,7 +185,7 @@ proptest! {
         policy in prop::sample::select(vec![
             BacklogPolicy::Coalesced,
             BacklogPolicy::InOrder,
-            BacklogPolicy::Blocking { limit: 3 },
+            BacklogPolicy::InOrderUpTo { limit: 3 },
         ]),
     ) {
         let mut backlog = Backlog::new(policy);
@@ -216,10 +216,10 @@ proptest! {
                     added(&key, version, false)
                 }
             };
-            backlog.push(event, Instant::now());
+            backlog.push(event, Instant::now(), &mut Vec::new());
             match policy {
                 BacklogPolicy::Coalesced => prop_assert!(backlog.len() <= 8),
-                BacklogPolicy::Blocking { limit } => prop_assert!(backlog.len() <= limit + 8),
+                BacklogPolicy::InOrderUpTo { limit } => prop_assert!(backlog.len() <= limit + 8),
                 _ => {}
             }
             if take && let Some(event) = backlog.pop() {
@@ -237,8 +237,8 @@ proptest! {
 fn an_initial_addition_that_comes_twice_is_waited_for_once() {
     for policy in POLICIES {
         let mut backlog = Backlog::new(policy);
-        backlog.push(added("a", 1, true), Instant::now());
-        backlog.push(added("a", 2, true), Instant::now());
+        backlog.push(added("a", 1, true), Instant::now(), &mut Vec::new());
+        backlog.push(added("a", 2, true), Instant::now(), &mut Vec::new());
         backlog.complete_initial();
         while let Some(event) = backlog.pop() {
             assert!(!backlog.is_synced() && is_initial(&event), "{policy:?}");
@@ -254,7 +254,7 @@ fn a_backlog_that_ran_empty_gives_back_what_a_burst_took() {
         let mut backlog = Backlog::new(policy);
         for round in 0..2 {
             for at in 0..10_000 {
-                backlog.push(added(&at.to_string(), 1, false), Instant::now());
+                backlog.push(added(&at.to_string(), 1, false), Instant::now(), &mut Vec::new());
             }
             assert_eq!(std::iter::from_fn(|| backlog.pop()).count(), 10_000, "{policy:?}, round {round}");
             assert!(backlog.capacity() <= 1024, "{policy:?} keeps room for {}", backlog.capacity());

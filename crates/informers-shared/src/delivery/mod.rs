@@ -3,6 +3,8 @@
 mod guard;
 mod runner;
 mod subscription;
+#[cfg(test)]
+mod tests;
 
 pub use guard::HandlerGuard;
 pub(crate) use runner::Runner;
@@ -13,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use informers_core::wait::Latch;
+use informers_core::wait::{Latch, Wakes};
 use informers_core::{Event, Handler};
 
 use crate::backlog::{Backlog, is_initial};
@@ -92,20 +94,23 @@ impl<T> Delivery<T> {
 
     /// Appends events; after removal they vanish.
     pub(crate) fn deliver(&self, events: impl IntoIterator<Item = Event<T>>, now: Instant) -> Delivered {
+        // Merging and dropping events drops objects, which is the user's code: not under the lock.
+        let mut left = Vec::new();
         let mut state = self.state.lock();
         if state.phase != Phase::Open {
             return Delivered { waiting: 0, dropped: 0 };
         }
         let dropped_before = state.backlog.dropped();
         for event in events {
-            state.backlog.push(event, now);
+            state.backlog.push(event, now, &mut left);
         }
         let delivered =
             Delivered { waiting: state.backlog.len(), dropped: state.backlog.dropped() - dropped_before };
-        let (synced, consumer) = (state.backlog.is_synced(), state.consumer.take());
+        let (synced, consumer) = (state.backlog.is_synced(), Wakes::from(state.consumer.take()));
         drop(state);
         self.note_sync(synced);
-        consumer.into_iter().for_each(Waker::wake);
+        consumer.wake();
+        drop(left);
         if dropped_before == 0 && delivered.dropped > 0 {
             tracing::warn!(handler = %self.name, "the backlog of a handler is full; events are dropped, as was chosen");
         }
@@ -131,6 +136,8 @@ impl<T> Delivery<T> {
 
     /// Takes the next event, or learns that there will be none. One task at a time.
     pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Event<T>>> {
+        // A waker may run code when it is cloned or dropped: not under the lock.
+        let waker = cx.waker().clone();
         let mut state = self.state.lock();
         let (next, former) = match state.phase {
             Phase::Removed => (Poll::Ready(None), state.consumer.take()),
@@ -140,7 +147,7 @@ impl<T> Delivery<T> {
                     (Poll::Ready(Some(event)), state.consumer.take())
                 }
                 None if phase == Phase::Draining => (Poll::Ready(None), state.consumer.take()),
-                None => (Poll::Pending, state.consumer.replace(cx.waker().clone())),
+                None => (Poll::Pending, state.consumer.replace(waker)),
             },
         };
         drop(state);
@@ -173,11 +180,11 @@ impl<T> Delivery<T> {
     fn cut_off(&self, why: SyncState) {
         let mut state = self.state.lock();
         state.phase = Phase::Removed;
-        let (dropped, consumer) = (state.backlog.clear(), state.consumer.take());
+        let (dropped, consumer) = (state.backlog.clear(), Wakes::from(state.consumer.take()));
         drop(state);
-        drop(dropped);
         self.end_sync(why);
-        consumer.into_iter().for_each(Waker::wake);
+        consumer.wake();
+        drop(dropped);
     }
 
     pub(crate) fn is_removed(&self) -> bool {
@@ -190,9 +197,9 @@ impl<T> Delivery<T> {
         if state.phase == Phase::Open {
             state.phase = Phase::Draining;
         }
-        let consumer = state.consumer.take();
+        let consumer = Wakes::from(state.consumer.take());
         drop(state);
-        consumer.into_iter().for_each(Waker::wake);
+        consumer.wake();
     }
 
     /// Whoever waits for sync learns that it will not come.

@@ -85,10 +85,10 @@ impl<T: Send + Sync + 'static> AnyInformer for Hold<T> {
 
     fn sync_waits(&self) -> Vec<SyncWait> {
         let mut waits = vec![self.wait_for(self.core().sync_state())];
-        let deliveries = self.core().deliveries.lock();
-        let handlers =
-            deliveries.values().filter_map(Weak::upgrade).filter(|delivery| !delivery.is_removed());
-        waits.extend(handlers.map(|delivery| self.wait_for(delivery.sync_state())));
+        // The last hold on a delivery may be the one that is made here, so it goes after the lock is released.
+        let handlers: Vec<_> = self.core().deliveries.lock().values().filter_map(Weak::upgrade).collect();
+        let present = handlers.iter().filter(|delivery| !delivery.is_removed());
+        waits.extend(present.map(|delivery| self.wait_for(delivery.sync_state())));
         waits
     }
 
@@ -134,15 +134,20 @@ impl Registry {
         key: &Key,
         wanted: Option<ResyncChoice>,
     ) -> Result<Found<T>, Error> {
-        let state = self.0.lock();
-        if state.shut_down {
-            return Ok(Found::ShutDown);
-        }
-        let Some(slot) = state.slots.get(key) else { return Ok(Found::Nothing) };
-        match slot.upgrade::<T>() {
+        // A hold that is made here may be the last one by the time it goes, and with it goes what is the user's: not under
+        // the lock.
+        let (hold, set) = {
+            let state = self.0.lock();
+            if state.shut_down {
+                return Ok(Found::ShutDown);
+            }
+            let Some(slot) = state.slots.get(key) else { return Ok(Found::Nothing) };
+            (slot.upgrade::<T>(), slot.resync)
+        };
+        match hold.filter(|hold| !hold.core().is_stopped()) {
             None => Ok(Found::Nothing),
             Some(hold) => {
-                slot.agree_on(key, wanted)?;
+                agree_on(set, key, wanted)?;
                 Ok(Found::Informer(hold))
             }
         }
@@ -156,21 +161,29 @@ impl Registry {
         resync: ResyncChoice,
         wanted: Option<ResyncChoice>,
     ) -> Result<Arc<Hold<T>>, Error> {
-        let mut state = self.0.lock();
-        if state.shut_down {
-            return Err(Error::FactoryShutDown);
+        let (present, in_use) = {
+            let mut state = self.0.lock();
+            if state.shut_down {
+                return Err(Error::FactoryShutDown);
+            }
+            let present =
+                state.slots.get(&key).and_then(|slot| slot.upgrade::<T>().map(|hold| (hold, slot.resync)));
+            let in_use = present.as_ref().is_some_and(|(hold, _)| !hold.core().is_stopped());
+            if !in_use {
+                state.slots.retain(|_, slot| slot.untyped.strong_count() > 0);
+                let weak = Arc::downgrade(fresh);
+                let untyped: Weak<dyn AnyInformer> = weak.clone();
+                state.slots.insert(key.clone(), Slot { typed: Box::new(weak), untyped, resync });
+            }
+            (present, in_use)
+        };
+        match present {
+            Some((first, set)) if in_use => {
+                agree_on(set, &key, wanted)?;
+                Ok(first)
+            }
+            _ => Ok(Arc::clone(fresh)),
         }
-        if let Some(slot) = state.slots.get(&key)
-            && let Some(first) = slot.upgrade::<T>()
-        {
-            slot.agree_on(&key, wanted)?;
-            return Ok(first);
-        }
-        state.slots.retain(|_, slot| slot.untyped.strong_count() > 0);
-        let weak = Arc::downgrade(fresh);
-        let untyped: Weak<dyn AnyInformer> = weak.clone();
-        state.slots.insert(key, Slot { typed: Box::new(weak), untyped, resync });
-        Ok(Arc::clone(fresh))
     }
 
     /// The informers in use that have not stopped.
@@ -193,18 +206,16 @@ impl Registry {
 
 impl Slot {
     fn upgrade<T: Send + Sync + 'static>(&self) -> Option<Arc<Hold<T>>> {
-        let hold = self.typed.downcast_ref::<Weak<Hold<T>>>()?.upgrade()?;
-        (!hold.core().is_stopped()).then_some(hold)
+        self.typed.downcast_ref::<Weak<Hold<T>>>()?.upgrade()
     }
+}
 
-    /// A resync period is set once; whoever asks for another is told where it was set.
-    fn agree_on(&self, key: &Key, wanted: Option<ResyncChoice>) -> Result<(), Error> {
-        let (set, first) = self.resync;
-        match wanted {
-            Some((period, second)) if set != period => {
-                Err(Error::SetTwice { what: "the resync period", informer: key.to_string(), first, second })
-            }
-            _ => Ok(()),
+/// A resync period is set once; whoever asks for another is told where it was set.
+fn agree_on((set, first): ResyncChoice, key: &Key, wanted: Option<ResyncChoice>) -> Result<(), Error> {
+    match wanted {
+        Some((period, second)) if set != period => {
+            Err(Error::SetTwice { what: "the resync period", informer: key.to_string(), first, second })
         }
+        _ => Ok(()),
     }
 }

@@ -310,11 +310,11 @@ impl<T: Send + Sync + 'static> Core<T> {
     fn end(&self) {
         *self.life.lock() = Life::Stopped;
         self.synced.settle(SyncState::Stopped);
-        for delivery in std::mem::take(&mut *self.deliveries.lock()).into_values() {
-            if let Some(delivery) = delivery.upgrade() {
-                delivery.drain();
-                delivery.finish();
-            }
+        // Not under the lock, since it wakes tasks, and the last hold on a delivery may go with it.
+        let deliveries = std::mem::take(&mut *self.deliveries.lock());
+        for delivery in deliveries.into_values().filter_map(|delivery| delivery.upgrade()) {
+            delivery.drain();
+            delivery.finish();
         }
         self.ended.settle(());
     }

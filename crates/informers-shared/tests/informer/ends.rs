@@ -1,8 +1,10 @@
 //! Ends out of the ordinary: of informers that never ran, of runtimes, of handlers that fail when they go.
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use informers_core::{Event, Handler, JsonDecoder, Resource, Scope, Source};
@@ -168,4 +170,32 @@ async fn an_informer_that_lost_one_of_its_readers_stops() {
     settle().await;
     assert!(informer.is_stopped(), "{:?}", informer.status());
     assert_eq!(informer.store().len(), 1, "the store stays readable");
+}
+
+/// A task that looks at the informer when it is woken.
+struct Looking(SharedInformer<Config>, AtomicUsize);
+
+impl Wake for Looking {
+    fn wake(self: Arc<Self>) {
+        assert!(self.0.status().stopped);
+        self.1.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn no_lock_is_held_while_the_end_wakes_those_who_wait() {
+    // A lock that is held would block the thread for ever.
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let informer = informer(&server_with(["a"]));
+        let task = Arc::new(Looking(informer.clone(), AtomicUsize::new(0)));
+        let mut subscriptions = [informer.subscribe(), informer.subscribe()];
+        let waker = Waker::from(Arc::clone(&task));
+        for events in &mut subscriptions {
+            assert!(pin!(events.next()).poll(&mut Context::from_waker(&waker)).is_pending());
+        }
+        assert!(pin!(informer.stop()).poll(&mut Context::from_waker(Waker::noop())).is_ready());
+        tell.send(task.1.load(Ordering::SeqCst)).unwrap();
+    });
+    assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(2));
 }

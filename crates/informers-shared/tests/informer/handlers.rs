@@ -124,7 +124,7 @@ async fn an_in_order_backlog_keeps_every_event() {
 async fn a18_a_full_backlog_delays_nobody_whatever_becomes_of_what_does_not_fit() {
     let server = server_with(["a"]);
     let informer = informer(&server);
-    let mut blocking = informer.handler().backlog(BacklogPolicy::Blocking { limit: 3 }).subscribe();
+    let mut blocking = informer.handler().backlog(BacklogPolicy::InOrderUpTo { limit: 3 }).subscribe();
     let mut dropping = informer.handler().backlog(BacklogPolicy::Dropping { limit: 3 }).subscribe();
     let log = EventRecorder::new();
     let _prompt = informer.handler().backlog(BacklogPolicy::InOrder).add(log.clone());
