@@ -12,7 +12,7 @@ const FIRST_SPINS: u32 = 256;
 ///
 /// Calls of the queue are so short that the time goes into moving cache lines between cores. Who tries again and again
 /// takes the lock's line away from its holder, and the holder's next calls, which would cost little, are then made by
-/// turns with others. With four workers on two cores this made 2.9 to 5.1 million keys a second of 2.1 to 2.6.
+/// turns with others. With four workers on two cores that was up to half of the time (`docs/benchmarks.md`).
 pub(super) struct Mutex<T>(sync::Mutex<T>);
 
 impl<T> Mutex<T> {
