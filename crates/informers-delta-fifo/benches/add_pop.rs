@@ -1,6 +1,6 @@
-//! Adds a number of objects and takes them out again, through the whole driver, as one task would: objects
-//! a second, the best of several rounds. `cargo bench -p informers-delta-fifo`
-#![allow(clippy::print_stdout, reason = "a benchmark prints what it measured")]
+//! Adds a number of objects and takes them out again, through the whole driver, as one task would.
+//! `cargo bench -p informers-delta-fifo`
+#![allow(missing_docs, reason = "criterion's macro makes a public function")]
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -8,15 +8,14 @@ use std::hint::black_box;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
 
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use informers_core::{Change, Entry, KnownObjects, ObjectKey, Scope, Sink};
 use informers_delta_fifo::{
     Batch, Consumer, DeltaFifo, InOrderQueue, QueueOptions, SharedQueue, delta_fifo, in_order_queue,
 };
 
-const OBJECTS: usize = 100_000;
-const ROUNDS: usize = 10;
+const OBJECTS: usize = 10_000;
 
 type Pair = (SharedQueue<u64>, Consumer<u64>);
 
@@ -34,19 +33,6 @@ fn drain(consumer: &mut Consumer<u64>, deltas: usize, batches: bool) {
     }
 }
 
-fn report(name: &str, pods: &[Entry<u64>], make: impl Fn() -> Pair, run: impl Fn(&mut Pair, &[Entry<u64>])) {
-    let mut pair = make();
-    let best = (0..ROUNDS)
-        .map(|_| {
-            let start = Instant::now();
-            run(&mut pair, pods);
-            start.elapsed()
-        })
-        .min()
-        .unwrap_or_default();
-    println!("{name:40} {:6.2} M/s", pods.len() as f64 / best.as_secs_f64() / 1e6);
-}
-
 fn add_pop((queue, consumer): &mut Pair, pods: &[Entry<u64>], batches: bool) {
     let mut sink = queue.sink();
     for pod in pods {
@@ -55,7 +41,7 @@ fn add_pop((queue, consumer): &mut Pair, pods: &[Entry<u64>], batches: bool) {
     drain(consumer, pods.len(), batches);
 }
 
-fn main() {
+fn queues(c: &mut Criterion) {
     let pods: Vec<_> = (0..OBJECTS)
         .map(|at| {
             let key = ObjectKey::new(&format!("namespace-{}", at % 50), &format!("pod-{at}"));
@@ -66,21 +52,30 @@ fn main() {
         Arc::new(pods.iter().map(|pod| (pod.key().clone(), pod.clone())).collect());
     let known: Arc<dyn KnownObjects<u64>> = store;
 
-    let machine = || DeltaFifo::new().with_known(Arc::clone(&known)).with_emit_replaced(true);
-    let fifo = || delta_fifo(machine(), QueueOptions::default());
-    report("DeltaFifo: add, pop", &pods, fifo, |pair, pods| add_pop(pair, pods, false));
+    let mut group = c.benchmark_group("delta-fifo");
+    group.throughput(Throughput::Elements(OBJECTS as u64));
+    let mut measure = |name: &str, mut pair: Pair, run: &dyn Fn(&mut Pair)| {
+        group.bench_function(name, |b| b.iter(|| run(&mut pair)));
+    };
+    let fifo = DeltaFifo::new().with_known(Arc::clone(&known)).with_emit_replaced(true);
+    let fifo = delta_fifo(fifo, QueueOptions::default());
+    measure("DeltaFifo: add, pop", fifo, &|pair| add_pop(pair, &pods, false));
     let in_order = || in_order_queue(InOrderQueue::atomic(), QueueOptions::default());
-    report("in order: add, pop", &pods, in_order, |pair, pods| add_pop(pair, pods, false));
-    report("in order: add, pop in batches", &pods, in_order, |pair, pods| add_pop(pair, pods, true));
-    let plain = || in_order_queue(InOrderQueue::plain(Arc::clone(&known)), QueueOptions::default());
-    report("in order, plain: add, pop in batches", &pods, plain, |pair, pods| add_pop(pair, pods, true));
-    report("in order: one list, pop", &pods, in_order, |(queue, consumer), pods| {
+    measure("in order: add, pop", in_order(), &|pair| add_pop(pair, &pods, false));
+    measure("in order: add, pop in batches", in_order(), &|pair| add_pop(pair, &pods, true));
+    let plain = in_order_queue(InOrderQueue::plain(Arc::clone(&known)), QueueOptions::default());
+    measure("in order, plain: add, pop in batches", plain, &|pair| add_pop(pair, &pods, true));
+    measure("in order: one list, pop", in_order(), &|(queue, consumer)| {
         let mut sink = queue.sink();
         let mut stage = sink.begin(&Scope::all());
-        for pod in pods {
+        for pod in &pods {
             let _ = stage.offer(Change::added(pod.clone()));
         }
         let _ = stage.commit(&"1".into());
         drain(consumer, 1, true);
     });
+    group.finish();
 }
+
+criterion_group!(benches, queues);
+criterion_main!(benches);
