@@ -68,10 +68,10 @@ impl<T> Machine<T> {
         &mut self,
         undecodable: Undecodable,
         left: &mut Discarded<T>,
-    ) -> Result<(), Undecodable> {
+    ) -> Result<(), Box<Undecodable>> {
         match (self, undecodable.key().cloned()) {
             (Self::InOrder(queue), _) => queue.mark_undecodable(undecodable),
-            (_, None) => return Err(undecodable),
+            (_, None) => return Err(Box::new(undecodable)),
             (queue, Some(key)) => queue.change(key, Delta::Undecodable(Box::new(undecodable)), left),
         }
         Ok(())

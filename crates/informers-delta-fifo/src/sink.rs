@@ -91,7 +91,9 @@ impl<T> QueueSink<T> {
             // The bytes do not matter any more: the object is gone.
             return self.delete(Deleted { key: key.clone(), last: None, how: Deletion::Observed });
         }
-        self.shared.produce(|machine, left| machine.mark_undecodable(undecodable, left))?.map_err(nameless)
+        self.shared
+            .produce(|machine, left| machine.mark_undecodable(undecodable, left))?
+            .map_err(|refused| nameless(*refused))
     }
 
     /// Queues a deletion that did not come as a change, such as one that somebody else found out.

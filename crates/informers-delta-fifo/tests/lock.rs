@@ -77,8 +77,7 @@ async fn what_is_put_back_after_the_consumer_went_is_dropped_and_ends_the_wait_f
     // Only the in-order queue still waits for what was put back; the others count it as done, as client-go does.
     let [in_order, delta_fifo, fifo] = queues();
     for ((queue, mut consumer), synced) in [(in_order, Err(Closed)), (delta_fifo, Ok(())), (fifo, Ok(()))] {
-        let waiting =
-            [queue.synced(), queue.synced()].map(|synced| tokio::spawn(async move { synced.await }));
+        let waiting = [queue.synced(), queue.synced()].map(|synced| tokio::spawn(synced));
         let mut sink = queue.sink();
         let mut stage = sink.begin(&Scope::all());
         stage.offer(Change::added(obj("a", 1))).unwrap();
@@ -277,7 +276,7 @@ fn objects_of_a_list_that_is_cut_short_may_look_at_the_queue() {
         // The second object of a list fails.
         let calls = AtomicUsize::new(0);
         QueueOptions::default().with_transform(Transform::new(move |_: &mut Curious| {
-            if calls.fetch_add(1, Ordering::SeqCst) % 2 == 0 { Ok(()) } else { Err(std::fmt::Error) }
+            if calls.fetch_add(1, Ordering::SeqCst).is_multiple_of(2) { Ok(()) } else { Err(std::fmt::Error) }
         }))
     }
     for make in MAKES {

@@ -142,7 +142,7 @@ impl<S: Source> Factory<S> {
             fresh = fresh.backlog(policy);
         }
         let fresh = fresh.build();
-        let hold: Arc<Hold<T>> = registry.insert(key, fresh.hold(), set, wanted)?;
+        let hold: Arc<Hold<T>> = registry.insert(&key, fresh.hold(), set, wanted)?;
         Ok(SharedInformer::from_hold(hold))
     }
 

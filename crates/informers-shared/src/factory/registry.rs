@@ -156,7 +156,7 @@ impl Registry {
     /// Keeps a fresh informer; if another came first, gives that one.
     pub(super) fn insert<T: Send + Sync + 'static>(
         &self,
-        key: Key,
+        key: &Key,
         fresh: &Arc<Hold<T>>,
         resync: ResyncChoice,
         wanted: Option<ResyncChoice>,
@@ -167,7 +167,7 @@ impl Registry {
                 return Err(Error::FactoryShutDown);
             }
             let present =
-                state.slots.get(&key).and_then(|slot| slot.upgrade::<T>().map(|hold| (hold, slot.resync)));
+                state.slots.get(key).and_then(|slot| slot.upgrade::<T>().map(|hold| (hold, slot.resync)));
             let in_use = present.as_ref().is_some_and(|(hold, _)| !hold.core().is_stopped());
             if !in_use {
                 state.slots.retain(|_, slot| slot.untyped.strong_count() > 0);
@@ -179,7 +179,7 @@ impl Registry {
         };
         match present {
             Some((first, set)) if in_use => {
-                agree_on(set, &key, wanted)?;
+                agree_on(set, key, wanted)?;
                 Ok(first)
             }
             _ => Ok(Arc::clone(fresh)),
