@@ -129,14 +129,21 @@ mod tests {
     }
 
     #[test]
-    fn a_published_crate_needs_description_and_readme() {
+    fn a_published_crate_needs_description_and_readme_with_tested_examples() {
         let folder = tempfile::tempdir().unwrap();
         let metadata = serde_json::json!({
             "workspace_root": folder.path(), "target_directory": folder.path(),
             "packages": [{"name": "a", "manifest_path": folder.path().join("Cargo.toml"), "publish": null, "description": null, "dependencies": []}]
         });
         let workspace = Workspace::parse(&metadata).unwrap();
+        assert_eq!(crate_fronts(&workspace).len(), 3);
+        std::fs::write(folder.path().join("README.md"), "# a").unwrap();
+        std::fs::create_dir(folder.path().join("src")).unwrap();
+        let front = folder.path().join("src/lib.rs");
+        std::fs::write(&front, "//! a").unwrap();
         assert_eq!(crate_fronts(&workspace).len(), 2);
+        std::fs::write(front, "#[doc = include_str!(\"../README.md\")]\nstruct Readme;").unwrap();
+        assert_eq!(crate_fronts(&workspace), ["a: no description"]);
     }
 
     #[test]
