@@ -1,6 +1,7 @@
 //! The tasks that wait, and who is woken.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
 /// Tasks that wait, the longest first.
@@ -92,10 +93,43 @@ impl Wakes {
         self.retired.append(&mut waiters.retired);
     }
 
+    /// A waker runs code of its task's executor. If that panics, which the panic hook tells of, the others are woken
+    /// all the same, and whoever wakes them goes on.
     pub(super) fn wake(self) {
         for waker in self.first.into_iter().chain(self.more) {
-            waker.wake();
+            let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
         }
         drop(self.retired);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    use super::*;
+
+    struct Task {
+        woken: AtomicUsize,
+        panics: bool,
+    }
+
+    impl Wake for Task {
+        fn wake(self: Arc<Self>) {
+            self.woken.fetch_add(1, Ordering::SeqCst);
+            assert!(!self.panics, "this executor is broken");
+        }
+    }
+
+    #[test]
+    fn a_waker_that_panics_takes_no_other_wake_up_with_it() {
+        let tasks =
+            [true, false, true, false].map(|panics| Arc::new(Task { woken: AtomicUsize::new(0), panics }));
+        let mut wakes = Wakes::default();
+        tasks.iter().cloned().map(Waker::from).for_each(|waker| wakes.push(waker));
+        wakes.wake();
+        assert_eq!(tasks.map(|task| task.woken.load(Ordering::SeqCst)), [1; 4]);
     }
 }
