@@ -2,6 +2,7 @@
 //! what it reads can judge them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
@@ -60,6 +61,10 @@ pub enum Login {
         key: Vec<u8>,
     },
 }
+
+/// How often a request is sent again to a server that is too busy for it, and after which time.
+const TRIES: u32 = 60;
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// An answer with its body, which is null when the server sent no JSON.
 #[derive(Debug, Clone)]
@@ -151,7 +156,7 @@ impl AdminClient {
         self.send(Method::DELETE, path, "application/json", None).await
     }
 
-    /// Sends one request.
+    /// Sends one request, and again while the server is too busy for it.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -162,11 +167,10 @@ impl AdminClient {
         content_type: &str,
         body: Option<&Value>,
     ) -> Result<Answer> {
-        let what = format!("{method} {path} at {}", self.authority);
-        let request =
-            self.request(method, path, content_type, body).with_context(|| format!("building {what}"))?;
-        let sent = async { self.connect().await?.exchange(request).await };
-        sent.await.with_context(|| format!("sending {what}"))
+        let connected = self.connect().await;
+        let mut connection =
+            connected.with_context(|| format!("sending {method} {path} at {}", self.authority))?;
+        connection.send(method, path, content_type, body).await
     }
 
     /// A connection for many requests, one after the other.
@@ -209,6 +213,14 @@ impl AdminClient {
     }
 }
 
+/// Whether the server could not do it now, such as while its etcd is slow on a loaded machine.
+fn is_too_busy(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT
+    )
+}
+
 /// A connection of an [`AdminClient`]; drop closes it.
 #[derive(Debug)]
 pub struct Connection {
@@ -239,7 +251,7 @@ impl Connection {
         Ok(Self { client, sender, driver })
     }
 
-    /// Sends one request.
+    /// Sends one request, and again while the server is too busy for it.
     ///
     /// # Errors
     /// When no answer came; an answer of any status is none. The connection may then be broken.
@@ -253,8 +265,37 @@ impl Connection {
         content_type: &str,
         body: Option<&Value>,
     ) -> Result<Answer> {
+        let mut tries = 0;
+        loop {
+            let answer = self.send_once(&method, path, content_type, body).await?;
+            if tries < TRIES && is_too_busy(answer.status) {
+                tries += 1;
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
+            // It may have been done although the server gave up waiting for it.
+            return match (&method, answer.status, body) {
+                (&Method::POST, StatusCode::CONFLICT, Some(object)) if tries > 0 => {
+                    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+                    self.send_once(&Method::GET, &format!("{path}/{name}"), content_type, None).await
+                }
+                (&Method::DELETE, StatusCode::NOT_FOUND, _) if tries > 0 => {
+                    Ok(Answer { status: StatusCode::OK, ..answer })
+                }
+                _ => Ok(answer),
+            };
+        }
+    }
+
+    async fn send_once(
+        &mut self,
+        method: &Method,
+        path: &str,
+        content_type: &str,
+        body: Option<&Value>,
+    ) -> Result<Answer> {
         let what = format!("{method} {path} at {}", self.client.authority);
-        let request = self.client.request(method, path, content_type, body);
+        let request = self.client.request(method.clone(), path, content_type, body);
         let request = request.with_context(|| format!("building {what}"))?;
         self.exchange(request).await.with_context(|| format!("sending {what}"))
     }
@@ -266,5 +307,34 @@ impl Connection {
         let bytes = answer.into_body().collect().await.context("reading the answer")?.to_bytes();
         let text = String::from_utf8_lossy(&bytes).into_owned();
         Ok(Answer { status, body: serde_json::from_slice(&bytes).unwrap_or_default(), text })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use informers_testkit::{ApiServer, RequestMatch};
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_that_is_too_busy_is_asked_again() {
+        let server = ApiServer::start().await.unwrap();
+        let admin = AdminClient::plain(format!("127.0.0.1:{}", server.port()));
+        let path = "/api/v1/namespaces/default/configmaps";
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
+        server.fail_next(RequestMatch::list("configmaps"), 504);
+        assert_eq!(admin.get(path).await.unwrap().status, StatusCode::OK);
+
+        // Done, though the first answer did not say so.
+        admin.create(path, &object).await.unwrap().ok().unwrap();
+        server.fail_next(RequestMatch::any(), 504);
+        let made = admin.create(path, &object).await.unwrap();
+        assert_eq!((made.status, &made.body["metadata"]["name"]), (StatusCode::OK, &json!("a")));
+        assert_eq!(admin.create(path, &object).await.unwrap().status, StatusCode::CONFLICT);
+        admin.delete(&format!("{path}/a")).await.unwrap().ok().unwrap();
+        server.fail_next(RequestMatch::any(), 504);
+        assert_eq!(admin.delete(&format!("{path}/a")).await.unwrap().status, StatusCode::OK);
+        assert_eq!(admin.delete(&format!("{path}/a")).await.unwrap().status, StatusCode::NOT_FOUND);
     }
 }
