@@ -121,8 +121,7 @@ impl<T: Send + Sync + 'static> Processor<T> {
                 Delta::Bookmark(bookmark) => {
                     self.write(std::mem::take(&mut pending), initial, &mut outcome.events);
                     let Bookmark { scope, version, .. } = *bookmark;
-                    self.versions.set(&scope, &version);
-                    let version = self.version_after(version);
+                    let version = self.note_version(&scope, version);
                     self.writer.set_version(version);
                 }
                 // A kind of delta that this version does not know says nothing that it could apply.
@@ -186,8 +185,7 @@ impl<T: Send + Sync + 'static> Processor<T> {
         self.undecodable.replace(&list);
 
         let mut gone = self.missing_from(&list);
-        self.versions.set(&list.scope, &list.version);
-        let version = self.version_after(list.version.clone());
+        let version = self.note_version(&list.scope, list.version.clone());
         let (mut upserts, mut told) = (Vec::new(), Vec::new());
         let items = if self.parity.repeated_list_items { list.items } else { last_of_each_key(list.items) };
         for entry in items {
@@ -213,10 +211,11 @@ impl<T: Send + Sync + 'static> Processor<T> {
         events.append(&mut told);
     }
 
-    /// The version of the store once that of one scope was noted. The scope that was heard of last does not speak for
-    /// the others.
-    fn version_after(&self, noted: ResourceVersion) -> ResourceVersion {
-        if self.versions.are_several() { self.versions.oldest() } else { noted }
+    /// Notes the version of one scope, and gives what the store's is with it. The scope that was heard of last does not
+    /// speak for the others.
+    fn note_version(&mut self, scope: &Scope, version: ResourceVersion) -> ResourceVersion {
+        self.versions.set(scope, &version);
+        if self.versions.are_several() { self.versions.oldest() } else { version }
     }
 
     /// Tells of an object that is now in the store, where `old` was before.
