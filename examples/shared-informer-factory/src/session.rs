@@ -90,15 +90,9 @@ pub(crate) async fn run(
     drop(controller);
     watched.factory.shutdown().await;
     // The stores show what is still on its way to this program: with it, the numbers agree.
-    while let Some(event) = pods.next().await {
-        view.show(teller.event(&event))?;
-    }
-    while let Some(event) = deployments.next().await {
-        view.show(teller.event(&event))?;
-    }
-    while let Some(event) = widgets.next().await {
-        view.show(teller.event(&event))?;
-    }
+    teller.tell_the_rest(pods, view).await?;
+    teller.tell_the_rest(deployments, view).await?;
+    teller.tell_the_rest(widgets, view).await?;
     teller.tally.look_at(&watched);
     Ok(teller.tally)
 }
@@ -138,6 +132,18 @@ impl Teller {
     fn event<K: Describe>(&mut self, event: &Event<K>) -> Row {
         self.tally.count(event);
         row(event)
+    }
+
+    /// Tells what a stopped informer still had to deliver.
+    async fn tell_the_rest<K: Describe + Send + Sync + 'static>(
+        &mut self,
+        mut events: Subscription<K>,
+        view: &mut View,
+    ) -> Result<()> {
+        while let Some(event) = events.next().await {
+            view.show(self.event(&event))?;
+        }
+        Ok(())
     }
 
     fn report(&mut self, report: Report, watched: &Watched) -> Option<Row> {
