@@ -107,7 +107,7 @@ impl Pager {
         if params.limit == 0 {
             params.limit = self.page_size;
         }
-        let full_list_is_one_page = self.parity.takes_full_list_as_one_page();
+        let full_list_is_one_page = self.parity.full_list_is_one_page;
         Walk::new(params, WalkRules { full_list_if_expired, keep_version, full_list_is_one_page })
     }
 
@@ -130,13 +130,11 @@ impl Pager {
             let (number, paginated) = (walk.page(), walk.is_paginated());
             let canceled = PagerError::Canceled { page: number, paginated };
             // The full list belongs to the page before it, between which client-go does not look.
-            if cancel.is_cancelled()
-                && !(walk.is_full_list() && self.parity.notices_cancel_between_pages_only())
-            {
+            if cancel.is_cancelled() && !(walk.is_full_list() && self.parity.cancel_between_pages_only) {
                 return Err(canceled);
             }
             let page = Page::read(&**list_watch, walk.request().clone());
-            let page = if self.parity.notices_cancel_between_pages_only() {
+            let page = if self.parity.cancel_between_pages_only {
                 page.await
             } else {
                 match unless_canceled(cancel, page).await {
@@ -199,7 +197,7 @@ impl Pager {
         list_watch: Arc<dyn ListWatch<T>>,
         params: ListParams,
     ) -> Pages<T> {
-        let keep_version = self.parity.keeps_version_in_each_item();
+        let keep_version = self.parity.each_item_keeps_version;
         Pages::new(list_watch, self.walk_with(params, false, keep_version), self.page_buffer_size)
     }
 
@@ -238,7 +236,7 @@ impl Pager {
         F: FnMut(Item<T>) -> Fut,
         Fut: Future<Output = Result<(), E>>,
     {
-        let between_pages_only = self.parity.notices_cancel_between_pages_only();
+        let between_pages_only = self.parity.cancel_between_pages_only;
         let mut pages = self.pages(Arc::clone(list_watch), params);
         if between_pages_only {
             pages = pages.cancel_before_request(cancel.clone());

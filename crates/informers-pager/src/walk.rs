@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn under_parity_the_full_list_is_complete_whatever_it_says() {
         for one_page in [false, true] {
-            let pager = Pager::new().parity(Parity::default().full_list_is_one_page(one_page));
+            let pager = Pager::new().parity(Parity { full_list_is_one_page: one_page, ..Parity::default() });
             let walk = next(pager.walk(ListParams::first("5".into())), "t");
             let Recovery::FullList(walk) = walk.failed(&error(ErrorKind::Expired)) else { panic!() };
             let trailer = ListTrailer::new("9".into()).with_continue("u");

@@ -400,7 +400,9 @@ fn a_list_that_is_dropped_at_any_await_point_leaves_nothing_behind() {
 async fn each_item_keeps_version_in_client_go() {
     for (keeps, second) in [(false, ""), (true, "0")] {
         let (server, list_watch) = shared(Numbers::new(20, 10));
-        let pager = Pager::new().page_size(10).parity(Parity::default().each_item_keeps_version(keeps));
+        let mut parity = Parity::default();
+        parity.each_item_keeps_version = keeps;
+        let pager = Pager::new().page_size(10).parity(parity);
         let pass_over = |_| std::future::ready(Ok::<_, std::convert::Infallible>(()));
         pager.each_item(&list_watch, from_any(), &CancellationToken::new(), pass_over).await.unwrap();
         let versions: Vec<_> = server.requests().iter().map(ListParams::version).collect();
@@ -413,7 +415,9 @@ async fn a_cancellation_waits_for_the_end_of_the_page_in_client_go() {
     for (only, expected) in [(false, 4), (true, 10)] {
         let (_, list_watch) = shared(Numbers::new(30, 10));
         let (cancel, mut seen) = (CancellationToken::new(), 0);
-        let pager = Pager::new().page_size(10).parity(Parity::default().cancel_between_pages_only(only));
+        let mut parity = Parity::default();
+        parity.cancel_between_pages_only = only;
+        let pager = Pager::new().page_size(10).parity(parity);
         let outcome = pager
             .each_item(&list_watch, from_any(), &cancel, |_| {
                 seen += 1;

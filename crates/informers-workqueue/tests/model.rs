@@ -37,11 +37,12 @@ fn op() -> impl Strategy<Value = Op> {
 fn parity() -> impl Strategy<Value = Parity> {
     let flags = any::<(bool, bool, bool, bool)>();
     flags.prop_map(|(keeps, in_flight, requeues, ignored)| {
-        Parity::default()
-            .add_keeps_waiting(keeps)
-            .drain_in_flight_only(in_flight)
-            .done_of_untaken_requeues(requeues)
-            .repeated_shut_down_ignored(ignored)
+        let mut parity = Parity::default();
+        parity.add_keeps_waiting = keeps;
+        parity.drain_in_flight_only = in_flight;
+        parity.done_of_untaken_requeues = requeues;
+        parity.repeated_shut_down_ignored = ignored;
+        parity
     })
 }
 
@@ -78,7 +79,7 @@ impl Model {
         if self.phase != Phase::Running {
             return false;
         }
-        if !self.parity.keeps_waiting_on_add() {
+        if !self.parity.add_keeps_waiting {
             self.waiting.remove(&key);
         }
         self.mark(key);
@@ -105,7 +106,7 @@ impl Model {
 
     fn done(&mut self, key: u8) -> bool {
         let taken = self.processing.remove(&key);
-        if !taken && !self.parity.requeues_untaken_on_done() {
+        if !taken && !self.parity.done_of_untaken_requeues {
             return false;
         }
         if self.dirty.contains(&key) {
@@ -116,8 +117,7 @@ impl Model {
     }
 
     fn settle(&mut self) {
-        let idle =
-            self.processing.is_empty() && (self.parity.drains_in_flight_only() || self.queue.is_empty());
+        let idle = self.processing.is_empty() && (self.parity.drain_in_flight_only || self.queue.is_empty());
         if self.phase == Phase::Draining && idle {
             self.phase = Phase::Drained;
         }
@@ -131,7 +131,7 @@ impl Model {
     }
 
     fn shut_down(&mut self) -> Vec<u8> {
-        if self.shut_down_before && self.parity.ignores_repeated_shut_down() {
+        if self.shut_down_before && self.parity.repeated_shut_down_ignored {
             return Vec::new();
         }
         self.shut_down_before = true;
@@ -192,7 +192,7 @@ fn check(parity: Parity, ops: Vec<Op>) -> Result<(), TestCaseError> {
         let snapshot = machine.snapshot(now(elapsed));
         let taken: BTreeSet<u8> = snapshot.processing.iter().map(|taken| taken.key).collect();
         prop_assert_eq!(&taken, &model.processing);
-        if !parity.requeues_untaken_on_done() {
+        if !parity.done_of_untaken_requeues {
             let queued: Vec<u8> = snapshot.queued.iter().map(|queued| queued.key).collect();
             prop_assert_eq!(&queued, &Vec::from(model.queue.clone()));
         }

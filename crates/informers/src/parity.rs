@@ -2,7 +2,7 @@
 
 /// Where the parts differ from client-go on purpose, all together; the default is ours.
 ///
-/// Each part has a `Parity` of its own, whose fields or setters change one rule at a time.
+/// Each part has a `Parity` of its own, whose fields change one rule at a time.
 ///
 /// ```
 /// use informers::{Factory, Parity, prelude::*};

@@ -198,7 +198,7 @@ impl<T: Eq + Hash + Clone, S: Storage<T>> Machine<T, S> {
 
     fn add_now(&mut self, key: T, hash: u32, now: Instant) -> Option<T> {
         let (slot, copy) = self.slots.find_or_insert(key, hash);
-        if !self.delays.is_empty() && !self.parity.keeps_waiting_on_add() {
+        if !self.delays.is_empty() && !self.parity.add_keeps_waiting {
             self.delays.cancel(slot);
         }
         self.mark_dirty(slot, now);
@@ -308,7 +308,7 @@ impl<T: Eq + Hash + Clone, S: Storage<T>> Machine<T, S> {
             Some(slot) if self.slots.get(slot).is_some_and(|slot| slot.processing) => {
                 Ok(self.finish_slot(slot, now))
             }
-            _ if !self.parity.requeues_untaken_on_done() => Err(Error::NotTaken { key: key.clone() }),
+            _ if !self.parity.done_of_untaken_requeues => Err(Error::NotTaken { key: key.clone() }),
             Some(slot) => {
                 if self.slots.get(slot).is_some_and(|slot| slot.dirty) {
                     self.push(slot);

@@ -49,7 +49,7 @@ impl<T: Eq + Hash + Clone, S: Storage<T>> Machine<T, S> {
     /// harmless (see [`Parity::repeated_shut_down_ignored`](crate::Parity::repeated_shut_down_ignored)).
     pub fn shut_down(&mut self, now: Instant) -> Vec<T> {
         self.advance(now);
-        if self.shut_down_before && self.parity.ignores_repeated_shut_down() {
+        if self.shut_down_before && self.parity.repeated_shut_down_ignored {
             return Vec::new();
         }
         self.shut_down_before = true;
@@ -68,7 +68,7 @@ impl<T: Eq + Hash + Clone, S: Storage<T>> Machine<T, S> {
     }
 
     pub(super) fn settle_drain(&mut self) {
-        let queued_count = !self.parity.drains_in_flight_only() && !self.storage.is_empty();
+        let queued_count = !self.parity.drain_in_flight_only && !self.storage.is_empty();
         if self.phase == Phase::Draining && self.processing == 0 && !queued_count {
             self.phase = Phase::Drained;
         }

@@ -21,9 +21,8 @@ fn run(machine: &mut Machine<&'static str>, now: Instant) -> Vec<&'static str> {
 #[test]
 fn an_add_cancels_the_later_wish_unless_parity_keeps_it() {
     let t0 = Instant::now();
-    for (parity, runs_later) in
-        [(Parity::default(), vec![]), (Parity::default().add_keeps_waiting(true), vec!["a"])]
-    {
+    for (add_keeps_waiting, runs_later) in [(false, vec![]), (true, vec!["a"])] {
+        let parity = Parity { add_keeps_waiting, ..Parity::default() };
         let mut machine = Machine::new(Fifo::default(), parity);
         machine.add_after("a", s(18_000), t0).unwrap();
         machine.add("a", t0).unwrap();
@@ -86,7 +85,8 @@ fn done_of_a_key_not_taken_is_an_error_or_queues_it_twice() {
     assert_eq!(machine.done(&"unknown", t0), Err(Error::NotTaken { key: "unknown" }));
     assert_eq!(machine.len(), 1);
 
-    let mut machine = Machine::new(Fifo::default(), Parity::default().done_of_untaken_requeues(true));
+    let parity = Parity { done_of_untaken_requeues: true, ..Parity::default() };
+    let mut machine = Machine::new(Fifo::default(), parity);
     machine.add("a", t0).unwrap();
     machine.done(&"a", t0).unwrap();
     machine.done(&"unknown", t0).unwrap();
@@ -157,8 +157,8 @@ fn a_taken_key_that_waits_is_given_back_by_the_shutdown() {
 #[test]
 fn parity_drains_only_what_is_in_flight() {
     let t0 = Instant::now();
-    for (in_flight_only, phase) in [(true, Phase::Drained), (false, Phase::Draining)] {
-        let parity = Parity::default().drain_in_flight_only(in_flight_only);
+    for (drain_in_flight_only, phase) in [(true, Phase::Drained), (false, Phase::Draining)] {
+        let parity = Parity { drain_in_flight_only, ..Parity::default() };
         let mut machine = Machine::new(Fifo::default(), parity);
         machine.add("taken", t0).unwrap();
         machine.add("queued", t0).unwrap();
@@ -173,9 +173,9 @@ fn parity_drains_only_what_is_in_flight() {
 #[test]
 fn parity_ignores_the_second_plain_shutdown() {
     let t0 = Instant::now();
-    for (ignored, phase) in [(true, Phase::Draining), (false, Phase::ShuttingDown)] {
-        let mut machine =
-            Machine::new(Fifo::default(), Parity::default().repeated_shut_down_ignored(ignored));
+    for (repeated_shut_down_ignored, phase) in [(true, Phase::Draining), (false, Phase::ShuttingDown)] {
+        let parity = Parity { repeated_shut_down_ignored, ..Parity::default() };
+        let mut machine = Machine::new(Fifo::default(), parity);
         machine.add("a", t0).unwrap();
         machine.shut_down(t0);
         machine.shut_down_with_drain(t0);
