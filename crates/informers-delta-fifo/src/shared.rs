@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use informers_core::wait::{Waiters, Wakes};
+use informers_core::wait::{Caller, Waiters, Wakes};
 use informers_core::{KnownObjects, Scope, SinkError, Transform};
 
 use crate::consumer::Consumer;
@@ -276,28 +276,28 @@ impl<T> Shared<T> {
     pub(crate) fn poll_take<R>(
         &self,
         cx: &mut Context<'_>,
-        take: impl FnOnce(&mut Machine<T>) -> Option<R>,
+        mut take: impl FnMut(&mut Machine<T>) -> Option<R>,
     ) -> Poll<Result<R, Closed>> {
-        // A waker may run code when it is cloned or dropped: not under the lock.
-        let waker = cx.waker().clone();
-        let (taken, wakes, _unused) = {
-            let mut state = self.state.lock();
-            let Some(taken) = take(&mut state.machine) else {
-                if state.closed {
-                    return Poll::Ready(Err(Closed));
-                }
-                let former = state.consumer.replace(waker);
-                drop(state);
-                drop(former);
-                return Poll::Pending;
+        Caller::poll(cx, |caller| {
+            let (taken, wakes, _unused) = {
+                let mut state = self.state.lock();
+                let Some(taken) = take(&mut state.machine) else {
+                    if state.closed {
+                        return Some(Poll::Ready(Err(Closed)));
+                    }
+                    let former = caller.wait_in(&mut state.consumer)?;
+                    drop(state);
+                    drop(former);
+                    return Some(Poll::Pending);
+                };
+                state.outstanding += 1;
+                let unused = state.consumer.take();
+                let wakes = self.ready_producers(&mut state).and(self.publish_synced(&mut state));
+                (taken, wakes, unused)
             };
-            state.outstanding += 1;
-            let unused = state.consumer.take();
-            let wakes = self.ready_producers(&mut state).and(self.publish_synced(&mut state));
-            (taken, wakes, unused)
-        };
-        wakes.wake();
-        Poll::Ready(Ok(taken))
+            wakes.wake();
+            Some(Poll::Ready(Ok(taken)))
+        })
     }
 
     /// What is told of a batch that was taken, by whichever task has it.
@@ -336,15 +336,16 @@ impl<T> Shared<T> {
 
     /// Whether producers may go on; else this one is woken when they may.
     pub(crate) fn poll_ready(&self, slot: usize, cx: &mut Context<'_>) -> Poll<()> {
-        let waker = cx.waker().clone();
-        let mut state = self.state.lock();
-        if state.closed || state.machine.len() < self.soft_limit {
-            return Poll::Ready(());
-        }
-        let unused = state.producers.wait(slot, waker);
-        drop(state);
-        drop(unused);
-        Poll::Pending
+        Caller::poll(cx, |caller| {
+            let mut state = self.state.lock();
+            if state.closed || state.machine.len() < self.soft_limit {
+                return Some(Poll::Ready(()));
+            }
+            let unused = caller.wait_among(&mut state.producers, slot)?;
+            drop(state);
+            drop(unused);
+            Some(Poll::Pending)
+        })
     }
 
     fn ready_producers(&self, state: &mut State<T>) -> Wakes {
@@ -400,19 +401,20 @@ impl<T> Future for Synced<T> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let shared = Arc::clone(&self.shared);
-        let waker = cx.waker().clone();
-        let mut state = shared.state.lock();
-        if state.machine.has_synced() {
-            return Poll::Ready(Ok(()));
-        }
-        if state.is_over() {
-            return Poll::Ready(Err(Closed));
-        }
-        let slot = *self.slot.get_or_insert_with(|| state.observers.join());
-        let unused = state.observers.wait(slot, waker);
-        drop(state);
-        drop(unused);
-        Poll::Pending
+        Caller::poll(cx, |caller| {
+            let mut state = shared.state.lock();
+            if state.machine.has_synced() {
+                return Some(Poll::Ready(Ok(())));
+            }
+            if state.is_over() {
+                return Some(Poll::Ready(Err(Closed)));
+            }
+            let slot = *self.slot.get_or_insert_with(|| state.observers.join());
+            let unused = caller.wait_among(&mut state.observers, slot)?;
+            drop(state);
+            drop(unused);
+            Some(Poll::Pending)
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use informers_core::wait::Waiters;
+use informers_core::wait::{Caller, Waiters};
 use informers_reflector::ResyncSchedule;
 
 use crate::delivery::HandlerId;
@@ -185,16 +185,17 @@ impl ResyncSchedule for CalendarSchedule {
     }
 
     fn poll_changed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let waker = cx.waker().clone();
-        let mut state = self.calendar.state.lock();
-        if state.changes != self.seen {
-            self.seen = state.changes;
-            return Poll::Ready(());
-        }
-        let unused = state.readers.wait(self.slot, waker);
-        drop(state);
-        drop(unused);
-        Poll::Pending
+        Caller::poll(cx, |caller| {
+            let mut state = self.calendar.state.lock();
+            if state.changes != self.seen {
+                self.seen = state.changes;
+                return Some(Poll::Ready(()));
+            }
+            let unused = caller.wait_among(&mut state.readers, self.slot)?;
+            drop(state);
+            drop(unused);
+            Some(Poll::Pending)
+        })
     }
 
     fn restart(&mut self, now: Instant) {

@@ -8,7 +8,7 @@ use std::sync::PoisonError;
 use std::task::{Context, Poll};
 
 use hashbrown::HashMap;
-use informers_core::wait::Waiters;
+use informers_core::wait::{Caller, Waiters};
 use informers_core::{Entry, ObjectKey};
 
 use crate::error::Error;
@@ -236,20 +236,20 @@ impl<T, P: Ord + Clone> Future for Pop<'_, T, P> {
     type Output = Result<Entry<T>, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let waker = cx.waker().clone();
-        let unused = {
+        Caller::poll(cx, |caller| {
             let mut state = self.heap.state();
             if let Some(entry) = state.pop() {
-                return Poll::Ready(Ok(entry));
+                return Some(Poll::Ready(Ok(entry)));
             }
             if let Err(closed) = state.open() {
-                return Poll::Ready(Err(closed));
+                return Some(Poll::Ready(Err(closed)));
             }
             let slot = *self.slot.get_or_insert_with(|| state.poppers.join());
-            state.poppers.wait(slot, waker)
-        };
-        drop(unused);
-        Poll::Pending
+            let unused = caller.wait_among(&mut state.poppers, slot)?;
+            drop(state);
+            drop(unused);
+            Some(Poll::Pending)
+        })
     }
 }
 

@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::sync::PoisonError;
 use std::task::{Context, Poll};
 
-use super::Waiters;
 use super::lock::{Mutex, MutexGuard};
+use super::{Caller, Waiters};
 
 /// An outcome that comes once, for which any number of tasks may wait, before and after it came.
 ///
@@ -96,18 +96,17 @@ impl<S: Clone> Future for Settled<'_, S> {
     type Output = S;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<S> {
-        // A waker may run code when it is cloned or dropped: not under the lock.
-        let waker = cx.waker().clone();
-        let unused = {
+        Caller::poll(cx, |caller| {
             let mut state = self.latch.state();
             if let Some(outcome) = &state.outcome {
-                return Poll::Ready(outcome.clone());
+                return Some(Poll::Ready(outcome.clone()));
             }
             let slot = *self.slot.get_or_insert_with(|| state.waiters.join());
-            state.waiters.wait(slot, waker)
-        };
-        drop(unused);
-        Poll::Pending
+            let unused = caller.wait_among(&mut state.waiters, slot)?;
+            drop(state);
+            drop(unused);
+            Some(Poll::Pending)
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! Both are for those who write a part of their own, such as a [`Sink`](crate::Sink) that asks its producers to pause.
 
+mod caller;
 #[cfg(informers_loom)]
 #[doc(hidden)]
 pub mod explored;
@@ -11,6 +12,7 @@ mod lock;
 mod waiters;
 mod wakes;
 
+pub use caller::Caller;
 pub use latch::{Latch, Settled};
 pub use waiters::Waiters;
 pub use wakes::Wakes;

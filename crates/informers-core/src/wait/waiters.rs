@@ -8,8 +8,8 @@ use super::Wakes;
 ///
 /// Whoever looks at the condition and [waits](Self::wait) under one hold of the lock cannot miss a change; whoever
 /// changes the condition [takes](Self::take) all who wait and wakes them when the lock is released. A waker may
-/// run code when it is cloned, woken or dropped, which is why it is cloned before, and why those that are not needed any
-/// more are given back.
+/// run code when it is cloned, woken or dropped, which is why it is cloned before (a [`Caller`](super::Caller) sees to
+/// that), and why those that are not needed any more are given back.
 ///
 /// ```
 /// use std::task::Waker;
@@ -72,6 +72,12 @@ impl Waiters {
             Some(Slot::Free) | None => Some(waker),
             Some(Slot::Idle | Slot::Waiting(_)) => self.set(at, Slot::Waiting(waker)),
         }
+    }
+
+    /// Whether the task of this number waits already, by a waker that wakes the same.
+    #[must_use]
+    pub fn wakes(&self, at: usize, waker: &Waker) -> bool {
+        matches!(self.slots.get(at), Some(Slot::Waiting(present)) if present.will_wake(waker))
     }
 
     fn set(&mut self, at: usize, slot: Slot) -> Option<Waker> {

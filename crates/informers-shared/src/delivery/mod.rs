@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use informers_core::wait::{Latch, Wakes};
+use informers_core::wait::{Caller, Latch, Wakes};
 use informers_core::{Event, Handler};
 
 use crate::backlog::{Backlog, is_initial};
@@ -136,23 +136,23 @@ impl<T> Delivery<T> {
 
     /// Takes the next event, or learns that there will be none. One task at a time.
     pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Event<T>>> {
-        // A waker may run code when it is cloned or dropped: not under the lock.
-        let waker = cx.waker().clone();
-        let mut state = self.state.lock();
-        let (next, former) = match state.phase {
-            Phase::Removed => (Poll::Ready(None), state.consumer.take()),
-            phase @ (Phase::Open | Phase::Draining) => match state.backlog.pop() {
-                Some(event) => {
-                    self.delivered.fetch_add(1, Ordering::Relaxed);
-                    (Poll::Ready(Some(event)), state.consumer.take())
-                }
-                None if phase == Phase::Draining => (Poll::Ready(None), state.consumer.take()),
-                None => (Poll::Pending, state.consumer.replace(waker)),
-            },
-        };
-        drop(state);
-        drop(former);
-        next
+        Caller::poll(cx, |caller| {
+            let mut state = self.state.lock();
+            let (next, former) = match state.phase {
+                Phase::Removed => (Poll::Ready(None), state.consumer.take()),
+                phase @ (Phase::Open | Phase::Draining) => match state.backlog.pop() {
+                    Some(event) => {
+                        self.delivered.fetch_add(1, Ordering::Relaxed);
+                        (Poll::Ready(Some(event)), state.consumer.take())
+                    }
+                    None if phase == Phase::Draining => (Poll::Ready(None), state.consumer.take()),
+                    None => (Poll::Pending, caller.wait_in(&mut state.consumer)?),
+                },
+            };
+            drop(state);
+            drop(former);
+            Some(next)
+        })
     }
 
     /// Notes that the handler has returned from an event.
