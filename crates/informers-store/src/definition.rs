@@ -1,5 +1,6 @@
 //! An index without its content: function, name, and whether it is filled.
 
+use std::any::Any;
 use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +12,7 @@ use informers_core::wait::Latch;
 
 use crate::blocks::Snapshot;
 use crate::error::{IndexError, IndexFault};
-use crate::postings::{AnyPostings, Postings};
+use crate::postings::{AnyPostings, Postings, Staged};
 use crate::staging::{AnyStaging, Staging};
 use crate::values::IndexValues;
 
@@ -49,7 +50,7 @@ impl<T, V> Definition<T, V> {
             })) {
                 Ok(Ok(())) => Ok(()),
                 Ok(Err(error)) => Err(IndexFault::failed(error)),
-                Err(panic) => Err(IndexFault::panicked(&*panic)),
+                Err(panic) => Err(IndexFault::panicked("its function", &*panic)),
             };
         Self {
             name: name.map(Into::into),
@@ -85,6 +86,24 @@ impl<T, V: Hash> Definition<T, V> {
         (hash ^ (hash >> 32)) as u32
     }
 
+    /// Adds the values of an entry, with their hashes, to `staged`: none if the function fails, or a `Hash`.
+    pub(crate) fn stage(
+        &self,
+        entry: &Entry<T>,
+        values: &mut Vec<V>,
+        staged: &mut Vec<Staged<V>>,
+    ) -> Result<(), IndexFault> {
+        self.values(entry, values)?;
+        let start = staged.len();
+        let hashed = catch_unwind(AssertUnwindSafe(|| {
+            staged.extend(values.drain(..).map(|value| (self.hash(&value), Some(value))));
+        }));
+        hashed.map_err(|panic| {
+            staged.truncate(start);
+            IndexFault::panicked("the `Hash` of its value", &*panic)
+        })
+    }
+
     /// The entries of a snapshot that have this value.
     pub(crate) fn scan<Q: Eq + ?Sized>(&self, all: &Snapshot<T>, value: &Q) -> Vec<Entry<T>>
     where
@@ -98,6 +117,11 @@ impl<T, V: Hash> Definition<T, V> {
         });
         hits
     }
+}
+
+/// Two values could not be compared.
+pub(crate) fn panicking_eq(payload: &(dyn Any + Send)) -> IndexFault {
+    IndexFault::panicked("the `Eq` of its value", payload)
 }
 
 /// A definition of any value type, as the writer uses it.
@@ -125,11 +149,10 @@ where
         let (mut values, mut staged, mut trash) = (Vec::new(), Vec::new(), Vec::new());
         let mut at = 0;
         entries.visit(|entry| {
-            if let Err(fault) = self.values(entry, &mut values) {
-                errors.push(IndexError::new(entry.key(), self.name.as_ref(), fault));
-            }
-            staged.extend(values.drain(..).map(|value| (self.hash(&value), Some(value))));
-            postings.put(at, &mut staged, &mut trash);
+            let fault = self.stage(entry, &mut values, &mut staged).err();
+            let panic = postings.put(at, &mut staged, &mut trash).err();
+            let fault = fault.or_else(|| panic.map(|panic| panicking_eq(&*panic)));
+            errors.extend(fault.map(|fault| IndexError::new(entry.key(), self.name.as_ref(), fault)));
             staged.clear();
             at += 1;
         });

@@ -131,10 +131,10 @@ impl IndexError {
         self.index.as_deref()
     }
 
-    /// Whether the function panicked instead of returning an error.
+    /// Whether the function, or the `Hash` or `Eq` of a value that it gave, panicked.
     #[must_use]
     pub fn is_panic(&self) -> bool {
-        matches!(self.fault, IndexFault::Panicked(_))
+        matches!(self.fault, IndexFault::Panicked { .. })
     }
 }
 
@@ -146,7 +146,7 @@ impl fmt::Display for IndexError {
         }
         match &self.fault {
             IndexFault::Failed(_) => f.write_str("its function failed"),
-            IndexFault::Panicked(text) => write!(f, "its function panicked: {text}"),
+            IndexFault::Panicked { what, text } => write!(f, "{what} panicked: {text}"),
         }
     }
 }
@@ -155,7 +155,7 @@ impl std::error::Error for IndexError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.fault {
             IndexFault::Failed(error) => Some(&**error),
-            IndexFault::Panicked(_) => None,
+            IndexFault::Panicked { .. } => None,
         }
     }
 }
@@ -164,7 +164,7 @@ impl std::error::Error for IndexError {
 #[derive(Clone, Debug)]
 pub(crate) enum IndexFault {
     Failed(Arc<dyn std::error::Error + Send + Sync>),
-    Panicked(Arc<str>),
+    Panicked { what: &'static str, text: Arc<str> },
 }
 
 impl IndexFault {
@@ -172,10 +172,11 @@ impl IndexFault {
         Self::Failed(error.into())
     }
 
-    pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Self {
+    /// `what` is the user's code that panicked.
+    pub(crate) fn panicked(what: &'static str, payload: &(dyn Any + Send)) -> Self {
         let text = payload.downcast_ref::<&str>().copied();
         let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-        Self::Panicked(text.unwrap_or("no message").into())
+        Self::Panicked { what, text: text.unwrap_or("no message").into() }
     }
 }
 

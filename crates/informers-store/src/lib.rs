@@ -37,7 +37,7 @@
 //! - A visit shows one moment. It holds no lock, so it may take its time; the writer copies what it changes
 //!   meanwhile.
 //! - Index functions, key functions, transforms and destructors run without a lock. An index function that
-//!   fails or panics costs its object its place in that index, nothing else.
+//!   fails or panics, or gives a value whose `Hash` or `Eq` does, costs its object its place in that index, nothing else.
 //! - Readers do not write shared cache lines, except for the reference counts of what they hand out.
 //!
 //! # Cost

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::borrow::Borrow;
 use std::hash::Hash;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hashbrown::HashTable;
 
@@ -10,6 +11,9 @@ use crate::primary::spread;
 
 /// A value computed outside the lock, with its hash. Taken only if it opens a new posting.
 pub(crate) type Staged<V> = (u32, Option<V>);
+
+/// What the `Eq` of a value panicked with.
+pub(crate) type EqPanic = Box<dyn Any + Send>;
 
 /// The postings of one index.
 ///
@@ -98,29 +102,50 @@ impl<V: Eq> Postings<V> {
 
     /// Indexes the object at place `object`, new or not, under these values and no other. Values that no
     /// object has any more go to `trash`, to be dropped without the lock.
-    pub(crate) fn put(&mut self, object: u32, values: &mut [Staged<V>], trash: &mut Vec<V>) {
+    ///
+    /// # Errors
+    /// The panic of a comparison, the only user code here. The object then has no values, and all is in order.
+    pub(crate) fn put(
+        &mut self,
+        object: u32,
+        values: &mut [Staged<V>],
+        trash: &mut Vec<V>,
+    ) -> Result<(), EqPanic> {
         if object as usize == self.places.len() {
             self.places.push(Places::None);
         }
+        let mut joined = Ok(());
         // The case that matters for speed: one value before, the same one now.
         if let (Places::One(place), [(hash, Some(value))]) = (&self.places[object as usize], &*values) {
             let posting = &self.postings[place.posting as usize];
-            if posting.hash == *hash && posting.value.as_ref() == Some(value) {
-                return;
+            let is_equal = || posting.hash == *hash && posting.value.as_ref() == Some(value);
+            match catch_unwind(AssertUnwindSafe(is_equal)) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(panic) => joined = Err(panic),
             }
         }
-        let old = std::mem::replace(&mut self.places[object as usize], Places::None).into_vec();
+        let mut old = std::mem::replace(&mut self.places[object as usize], Places::None).into_vec();
         let mut new: Vec<Place> = Vec::with_capacity(values.len());
-        for staged in values {
-            let Some(posting) = self.posting_of(staged) else { continue };
-            if new.iter().any(|place| place.posting == posting) {
-                continue;
+        let join = || {
+            for staged in values {
+                let Some(posting) = self.posting_of(staged) else { continue };
+                if new.iter().any(|place| place.posting == posting) {
+                    continue;
+                }
+                let at = match old.iter().find(|place| place.posting == posting) {
+                    Some(place) => place.at,
+                    None => self.postings[posting as usize].members.push(object),
+                };
+                new.push(Place { posting, at });
             }
-            let at = match old.iter().find(|place| place.posting == posting) {
-                Some(place) => place.at,
-                None => self.postings[posting as usize].members.push(object),
-            };
-            new.push(Place { posting, at });
+        };
+        if joined.is_ok() {
+            joined = catch_unwind(AssertUnwindSafe(join));
+        }
+        if joined.is_err() {
+            new.retain(|place| !old.iter().any(|kept| kept.posting == place.posting));
+            old.append(&mut new);
         }
         self.places[object as usize] = Places::from(&new);
         for place in old {
@@ -128,6 +153,7 @@ impl<V: Eq> Postings<V> {
                 self.leave(place, trash);
             }
         }
+        joined
     }
 
     /// Forgets the object at place `object`; the one at the last place takes its number.

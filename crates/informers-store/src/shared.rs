@@ -47,7 +47,7 @@ impl<T> Shared<T> {
         }
     }
 
-    // A panic under the lock could only come from the `Eq` of an index value; the other objects go on.
+    // A panic under the lock could only come from the `Eq` or `Clone` of an index value that a reader looks up.
     pub(crate) fn read(&self) -> ShardedLockReadGuard<'_, Inner<T>> {
         self.inner.read().unwrap_or_else(PoisonError::into_inner)
     }

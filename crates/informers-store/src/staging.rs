@@ -3,11 +3,11 @@
 use std::hash::Hash;
 use std::sync::Arc;
 
-use informers_core::Entry;
+use informers_core::{Entry, ObjectKey};
 
-use crate::definition::{AnyDefinition, Definition};
+use crate::definition::{AnyDefinition, Definition, panicking_eq};
 use crate::error::IndexError;
-use crate::postings::{AnyPostings, Postings, Staged};
+use crate::postings::{AnyPostings, EqPanic, Postings, Staged};
 use crate::writer::Write;
 
 /// The values of one index for the entries of one batch, in order.
@@ -20,6 +20,8 @@ pub(crate) struct Staging<T, V> {
     next: usize,
     scratch: Vec<V>,
     trash: Vec<V>,
+    /// Kept until the lock is released, since a payload is the user's.
+    panics: Vec<(ObjectKey, EqPanic)>,
 }
 
 impl<T, V> Staging<T, V> {
@@ -31,6 +33,7 @@ impl<T, V> Staging<T, V> {
             next: 0,
             scratch: Vec::new(),
             trash: Vec::new(),
+            panics: Vec::new(),
         }
     }
 }
@@ -40,9 +43,10 @@ pub(crate) trait AnyStaging<T>: Send {
     /// Computes the values of one entry more. Runs user code.
     fn stage(&mut self, entry: &Entry<T>) -> Option<IndexError>;
     /// Puts the entry that was staged first and not yet put.
-    fn put(&mut self, postings: &mut dyn AnyPostings, object: u32);
+    fn put(&mut self, postings: &mut dyn AnyPostings, object: u32, key: &ObjectKey);
     fn remove(&mut self, postings: &mut dyn AnyPostings, object: u32);
-    fn clear(&mut self);
+    /// Drops what is left of the batch, and tells of the entries that were put without their values.
+    fn finish(&mut self, errors: &mut Vec<IndexError>);
 }
 
 impl<T, V> AnyStaging<T> for Staging<T, V>
@@ -51,20 +55,18 @@ where
     V: Eq + Hash + Clone + Send + Sync + 'static,
 {
     fn stage(&mut self, entry: &Entry<T>) -> Option<IndexError> {
-        let result = self.definition.values(entry, &mut self.scratch);
-        for value in self.scratch.drain(..) {
-            self.values.push((self.definition.hash(&value), Some(value)));
-        }
+        let result = self.definition.stage(entry, &mut self.scratch, &mut self.values);
         self.ends.push(self.values.len());
         result.err().map(|fault| IndexError::new(entry.key(), self.definition.name(), fault))
     }
 
-    fn put(&mut self, postings: &mut dyn AnyPostings, object: u32) {
+    fn put(&mut self, postings: &mut dyn AnyPostings, object: u32, key: &ObjectKey) {
         let start = if self.next == 0 { 0 } else { self.ends[self.next - 1] };
         let end = self.ends[self.next];
         self.next += 1;
         if let Some(postings) = postings.as_any_mut().downcast_mut::<Postings<V>>() {
-            postings.put(object, &mut self.values[start..end], &mut self.trash);
+            let put = postings.put(object, &mut self.values[start..end], &mut self.trash);
+            self.panics.extend(put.err().map(|panic| (key.clone(), panic)));
         }
     }
 
@@ -74,11 +76,14 @@ where
         }
     }
 
-    fn clear(&mut self) {
+    fn finish(&mut self, errors: &mut Vec<IndexError>) {
         self.values.clear();
         self.ends.clear();
         self.next = 0;
         self.trash.clear();
+        let name = self.definition.name();
+        let left_out = |(key, panic): (_, EqPanic)| IndexError::new(&key, name, panicking_eq(&*panic));
+        errors.extend(self.panics.drain(..).map(left_out));
     }
 }
 
@@ -114,9 +119,9 @@ impl<T: Send + Sync + 'static> Stager<T> {
         }
     }
 
-    pub(crate) fn put(&mut self, indexes: &mut [Box<dyn AnyPostings>], object: u32) {
+    pub(crate) fn put(&mut self, indexes: &mut [Box<dyn AnyPostings>], object: u32, key: &ObjectKey) {
         for (area, postings) in self.areas.iter_mut().zip(indexes) {
-            area.put(&mut **postings, object);
+            area.put(&mut **postings, object, key);
         }
     }
 
@@ -128,7 +133,7 @@ impl<T: Send + Sync + 'static> Stager<T> {
 
     /// Drops what is left of the batch, and gives the errors of its index functions.
     pub(crate) fn finish(&mut self) -> Vec<IndexError> {
-        self.areas.iter_mut().for_each(|area| area.clear());
+        self.areas.iter_mut().for_each(|area| area.finish(&mut self.errors));
         std::mem::take(&mut self.errors)
     }
 }

@@ -112,8 +112,8 @@ impl<T: Send + Sync + 'static> Store<T> {
     ///
     /// The handle works at once, by scanning the store. To make it fast, hand the pending index to the
     /// writer, which fills it: [`StoreWriter::install`](crate::StoreWriter::install). If the function fails
-    /// or panics for an entry, the entry is stored without values in this index, and reported by
-    /// [`index_errors`](Self::index_errors).
+    /// or panics for an entry, or the `Hash` or `Eq` of a value of it does, the entry is stored without values in this
+    /// index, and reported by [`index_errors`](Self::index_errors).
     ///
     /// With a name the index shows in the view by text, and if its values are strings it can be asked there
     /// (see [`by_index`](Self::by_index)).

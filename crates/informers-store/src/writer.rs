@@ -340,7 +340,7 @@ fn insert<T: Send + Sync + 'static>(
 ) -> Option<Entry<T>> {
     follow(&mut inner.version, entry.version(), parity);
     let at = inner.primary.place(hash, entry.key().as_str());
-    stager.put(&mut inner.indexes, at);
+    stager.put(&mut inner.indexes, at, entry.key());
     inner.primary.put(at, hash, entry)
 }
 

@@ -219,6 +219,28 @@ async fn an_index_function_that_panics_costs_one_object_its_place_in_the_index()
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_value_of_an_index_that_panics_stops_no_informer() {
+    #[derive(Clone, PartialEq, Eq)]
+    struct Name(String);
+    impl std::hash::Hash for Name {
+        fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+            assert_ne!(self.0, "b", "as told by the test");
+            self.0.hash(state);
+        }
+    }
+    let server = server_with(["a", "b"]);
+    let informer = informer(&server);
+    let index = informer.index(|entry| Some(Name(entry.key().name().to_owned())));
+    informer.start().unwrap();
+    informer.synced().await.unwrap();
+    put(&server, "b", "1");
+    put(&server, "c", "0");
+    settle().await;
+    assert_eq!(stored(&informer), ["a=0", "b=1", "c=0"]);
+    assert_eq!(index.count(&Name("a".to_owned())) + index.count(&Name("c".to_owned())), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_relist_after_an_expired_version_tells_what_happened_meanwhile() {
     let server = server_with(["changed", "gone", "recreated", "same"]);
     let informer = informer(&server);
