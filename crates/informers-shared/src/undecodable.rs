@@ -1,6 +1,7 @@
 //! Objects that exist on the server but cannot be used.
 
 use std::collections::BTreeMap;
+use std::mem::take;
 use std::sync::Arc;
 
 use hashbrown::HashSet;
@@ -10,7 +11,7 @@ use parking_lot::Mutex;
 
 /// The undecodable objects of an informer: written by its pipeline, readable by anybody.
 ///
-/// A good copy of an object here is stale.
+/// A good copy of an object here is stale. Nothing is dropped under the lock, since the errors are the user's.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UndecodableObjects(Arc<Mutex<Known>>);
 
@@ -23,36 +24,41 @@ struct Known {
 
 impl UndecodableObjects {
     pub(crate) fn add(&self, object: Undecodable) {
-        if let Some(key) = object.key() {
-            self.0.lock().named.insert(key.clone(), object);
+        if let Some(key) = object.key().cloned() {
+            let former = self.0.lock().named.insert(key, object);
+            drop(former);
         }
     }
 
     /// The object was repaired, or is gone.
     pub(crate) fn remove(&self, key: &ObjectKey) {
-        let mut known = self.0.lock();
-        if !known.named.is_empty() {
-            known.named.remove(key);
-        }
+        let former = self.0.lock().named.remove(key);
+        drop(former);
     }
 
     /// A list says anew which objects of its scope cannot be used.
     pub(crate) fn replace<T>(&self, list: &ReplacedAll<T>) {
         // One that is not listed may be among those without a name: its copy stays, and stays stale.
         let listed: Option<HashSet<_>> = (!list.proves_absence()).then(|| list.keys().collect());
-        let mut known = self.0.lock();
-        known.named.retain(|key, _| {
+        let stays = |key: &ObjectKey| {
             !list.covers(key) || listed.as_ref().is_some_and(|listed| !listed.contains(key))
-        });
-        known.nameless.retain(|(scope, _)| *scope != list.scope);
+        };
+        let mut former = Known::default();
+        let mut known = self.0.lock();
+        (known.named, former.named) = take(&mut known.named).into_iter().partition(|(key, _)| stays(key));
+        (known.nameless, former.nameless) =
+            take(&mut known.nameless).into_iter().partition(|(scope, _)| *scope != list.scope);
         for object in &list.undecodable {
             match object.key() {
                 Some(key) => {
-                    known.named.insert(key.clone(), object.clone());
+                    let same = known.named.insert(key.clone(), object.clone());
+                    former.nameless.extend(same.map(|object| (Scope::all(), object)));
                 }
                 None => known.nameless.push((list.scope.clone(), object.clone())),
             }
         }
+        drop(known);
+        drop(former);
     }
 
     pub(crate) fn list(&self) -> Vec<Undecodable> {
@@ -105,5 +111,42 @@ mod tests {
         assert_eq!(known, [Some("a/x".to_owned()), None]);
         objects.replace(&list(&["a/x"]));
         assert_eq!(objects.len(), 0);
+    }
+
+    #[test]
+    fn what_goes_may_look_at_what_is_left() {
+        /// An error that counts the objects when it is dropped, if the lock is free.
+        #[derive(Debug)]
+        struct Curious(UndecodableObjects, Arc<Mutex<Vec<Option<usize>>>>);
+        impl std::fmt::Display for Curious {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("as told by the test")
+            }
+        }
+        impl std::error::Error for Curious {}
+        impl Drop for Curious {
+            fn drop(&mut self) {
+                let left = self.0.0.try_lock().map(|known| known.named.len() + known.nameless.len());
+                self.1.lock().push(left);
+            }
+        }
+        let (objects, seen) = (UndecodableObjects::default(), Arc::default());
+        let curious = |key: Option<&str>| {
+            let error = DecodeError::new(DecodeErrorKind::Malformed);
+            let object = Undecodable::new(error.with_source(Curious(objects.clone(), Arc::clone(&seen))));
+            match key {
+                Some(key) => object.with_identity(key.parse().unwrap(), "u".into(), "9".into()),
+                None => object,
+            }
+        };
+        let list = |undecodable: Vec<_>| {
+            ReplacedAll::<()>::new(Scope::all(), "9".into(), Vec::new()).with_undecodable(undecodable)
+        };
+        objects.add(curious(Some("a/x")));
+        objects.add(curious(Some("a/x")));
+        objects.remove(&"a/x".parse().unwrap());
+        objects.replace(&list(vec![curious(Some("a/y")), curious(Some("a/y")), curious(None)]));
+        objects.replace(&list(Vec::new()));
+        assert_eq!(*seen.lock(), [Some(1), Some(0), Some(2), Some(0), Some(0)]);
     }
 }
