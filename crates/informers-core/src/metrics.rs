@@ -9,9 +9,8 @@ use crate::ResourceVersion;
 /// `informer` is the name of the informer. Calls are made on the informer's own tasks, so an
 /// implementation must return at once. The first three carry client-go's informer metrics.
 ///
-/// An implementation should not panic. In a shared informer a panic costs the one measurement, and the first is
-/// logged. Under a reflector that is used alone it is not caught: it ends the reflector's task, which then follows the
-/// collection no more.
+/// An implementation should not panic. Where it does, in a shared informer or in a reflector, that costs the one
+/// measurement, and the first is logged.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};

@@ -211,7 +211,7 @@ impl<T: Send + Sync + 'static> ReflectorBuilder<T> {
         self
     }
 
-    /// Receives measurements.
+    /// Receives measurements. One that panics costs itself only, and the first is logged.
     #[must_use]
     pub fn metrics(mut self, metrics: Arc<dyn Metrics>) -> Self {
         self.metrics = metrics;

@@ -125,13 +125,17 @@ mod builder;
 mod driver;
 mod hooks;
 mod machine;
+mod metrics;
 mod parity;
+mod phase;
 mod resync;
 mod status;
 
 pub use backoff::Backoff;
 pub use builder::{FirstList, ReflectorBuilder, StreamingPatience};
 pub use driver::Reflector;
+pub use metrics::GuardedMetrics;
 pub use parity::Parity;
+pub use phase::Phase;
 pub use resync::{Every, ResyncSchedule};
-pub use status::{Phase, ReflectorStatus, StatusWatch};
+pub use status::{ReflectorStatus, StatusWatch};

@@ -1,99 +1,13 @@
 //! How a reflector is doing, for anybody who asks.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use informers_core::{Error, ResourceVersion};
 use tokio::sync::watch;
 
-/// What a reflector does at the moment.
-///
-/// ```
-/// use std::time::Instant;
-/// use informers_core::{Error, ErrorKind};
-/// use informers_reflector::Phase;
-///
-/// let reason = Error::new(ErrorKind::Forbidden, "watch pods");
-/// let phase = Phase::Forbidden { reason, until: Instant::now() };
-/// assert!(phase.reason().unwrap().is_forbidden() && !phase.is_watching());
-/// ```
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub enum Phase {
-    /// It has not begun.
-    #[default]
-    Starting,
-    /// It reads a list, in pages where the server gives pages.
-    Listing,
-    /// It reads the initial events of a streaming list.
-    Streaming,
-    /// It watches, or its watch ended in good order and the next one is being opened.
-    Watching,
-    /// It failed and waits for its next attempt.
-    Waiting {
-        /// What failed.
-        reason: Error,
-        /// When it tries again.
-        until: Instant,
-    },
-    /// The server denies the permission; the sink keeps its last contents, which grow stale.
-    Forbidden {
-        /// What the server said.
-        reason: Error,
-        /// When it tries again.
-        until: Instant,
-    },
-    /// The resource was there and is gone; the sink was emptied.
-    Gone {
-        /// What the server said.
-        reason: Error,
-        /// When it tries again.
-        until: Instant,
-    },
-    /// It has ended.
-    Stopped,
-}
-
-impl Phase {
-    /// Whether it reads a list, in either way.
-    #[must_use]
-    pub fn is_listing(&self) -> bool {
-        matches!(self, Self::Listing | Self::Streaming)
-    }
-
-    /// Whether it watches.
-    #[must_use]
-    pub fn is_watching(&self) -> bool {
-        matches!(self, Self::Watching)
-    }
-
-    /// Whether it has ended.
-    #[must_use]
-    pub fn is_stopped(&self) -> bool {
-        matches!(self, Self::Stopped)
-    }
-
-    /// What it is held up by, if it is.
-    #[must_use]
-    pub fn reason(&self) -> Option<&Error> {
-        match self {
-            Self::Waiting { reason, .. } | Self::Forbidden { reason, .. } | Self::Gone { reason, .. } => {
-                Some(reason)
-            }
-            _ => None,
-        }
-    }
-
-    /// When it tries again, if it waits.
-    #[must_use]
-    pub fn until(&self) -> Option<Instant> {
-        match self {
-            Self::Waiting { until, .. } | Self::Forbidden { until, .. } | Self::Gone { until, .. } => {
-                Some(*until)
-            }
-            _ => None,
-        }
-    }
-}
+use crate::Phase;
+use crate::driver::now;
+use crate::machine::BRIEF;
 
 /// How a reflector is doing.
 ///
@@ -102,6 +16,10 @@ impl Phase {
 ///
 /// let fresh = ReflectorStatus::default();
 /// assert!(!fresh.synced && fresh.version.is_empty() && fresh.last_error.is_none());
+///
+/// // In a probe: has the view been growing stale for more than five minutes?
+/// let now = std::time::Instant::now();
+/// assert!(!fresh.failing_for(now).is_some_and(|failing| failing.as_secs() > 300));
 /// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -117,6 +35,9 @@ pub struct ReflectorStatus {
     pub last_activity: Option<Instant>,
     /// The last failure, also after it was overcome.
     pub last_error: Option<Error>,
+    /// Since when nothing has worked: the first failure after it last watched, or ever. Empty while it watches, and
+    /// after it has ended. A list alone is no success, and neither is a watch that fails within a second.
+    pub failing_since: Option<Instant>,
     /// How many lists were begun, paged or streamed, retries and fall-backs included.
     pub lists: u64,
     /// How many watches were asked for, streaming lists not included.
@@ -125,6 +46,37 @@ pub struct ReflectorStatus {
     pub refused: u64,
     /// How many objects could not be decoded.
     pub undecodable: u64,
+    overcome: Option<Overcome>,
+}
+
+/// A time of failures that ended, or seems to have.
+#[derive(Clone, Copy, Debug)]
+struct Overcome {
+    since: Instant,
+    at: Instant,
+}
+
+impl ReflectorStatus {
+    /// For how long nothing has worked at `now`: the time since [`failing_since`](Self::failing_since).
+    #[must_use]
+    pub fn failing_for(&self, now: Instant) -> Option<Duration> {
+        self.failing_since.map(|since| now.saturating_duration_since(since))
+    }
+
+    pub(crate) fn enter(&mut self, phase: Phase, now: Instant) {
+        match &phase {
+            Phase::Watching => {
+                self.overcome = self.failing_since.take().map(|since| Overcome { since, at: now });
+            }
+            Phase::Stopped => (self.failing_since, self.overcome) = (None, None),
+            phase if phase.reason().is_some() && self.failing_since.is_none() => {
+                let unproven = self.overcome.take().filter(|former| now.duration_since(former.at) < BRIEF);
+                self.failing_since = Some(unproven.map_or(now, |former| former.since));
+            }
+            _ => {}
+        }
+        self.phase = phase;
+    }
 }
 
 /// Reads the status of one reflector at any time, and waits for changes of it. Clones are independent.
@@ -195,13 +147,47 @@ impl StatusCell {
 
 impl Drop for StatusCell {
     fn drop(&mut self) {
-        self.0.send_modify(|status| status.phase = Phase::Stopped);
+        self.0.send_modify(|status| status.enter(Phase::Stopped, now()));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use informers_core::ErrorKind;
+
     use super::*;
+
+    #[test]
+    fn it_fails_since_the_first_failure_until_a_watch_lasts() {
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let mut status = ReflectorStatus::default();
+        let mut enter = |millis, phase: Phase| {
+            status.enter(phase, at(millis));
+            status.failing_since.map(|since| since.duration_since(start).as_millis())
+        };
+        let fails = || Phase::Waiting { reason: Error::new(ErrorKind::Timeout, "list pods"), until: start };
+        assert_eq!(enter(0, Phase::Listing), None);
+        assert_eq!(enter(1_000, fails()), Some(1_000), "the first failure");
+        assert_eq!(enter(3_000, Phase::Listing), Some(1_000), "to try is no success");
+        assert_eq!(enter(4_000, fails()), Some(1_000), "the second failure");
+        assert_eq!(enter(9_000, Phase::Watching), None);
+        assert_eq!(enter(9_999, fails()), Some(1_000), "the watch did not work");
+        assert_eq!(enter(12_000, Phase::Watching), None);
+        assert_eq!(enter(13_000, fails()), Some(13_000), "it did");
+        assert_eq!(enter(14_000, Phase::Watching), None);
+        assert_eq!(enter(14_500, Phase::Watching), None, "another watch, in good order");
+        assert_eq!(enter(14_900, fails()), Some(14_900));
+        assert_eq!(enter(15_000, Phase::Stopped), None);
+        assert_eq!(status.failing_for(at(20_000)), None);
+        status.failing_since = Some(at(15_000));
+        assert_eq!(status.failing_for(at(20_000)), Some(Duration::from_secs(5)));
+        assert_eq!(
+            status.failing_for(start),
+            Some(Duration::ZERO),
+            "a status may be newer than the question"
+        );
+    }
 
     #[tokio::test]
     async fn two_waiters_on_two_tasks_both_wake() {

@@ -66,7 +66,6 @@ mod informer;
 #[cfg(all(test, informers_loom))]
 mod interleavings;
 mod lock;
-mod metrics;
 mod parity;
 mod pipeline;
 mod plain;

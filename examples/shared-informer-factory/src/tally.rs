@@ -76,19 +76,12 @@ fn look_at<K: Send + Sync + 'static>(informer: &SharedInformer<K>) -> (usize, St
     (informer.store().len(), state.unwrap_or_default())
 }
 
-/// Few enough words for a column of a table.
 fn in_words(phase: &Phase) -> String {
-    let retry = |until: &Instant| {
-        format!("retry in {} s", until.saturating_duration_since(Instant::now()).as_secs_f64().ceil())
-    };
-    match phase {
-        Phase::Starting => "starting".to_owned(),
-        Phase::Listing | Phase::Streaming => "listing".to_owned(),
-        Phase::Watching => "watching".to_owned(),
-        Phase::Waiting { reason, until } if reason.is_not_found() => format!("unknown, {}", retry(until)),
-        Phase::Waiting { until, .. } => retry(until),
-        Phase::Forbidden { until, .. } => format!("forbidden, {}", retry(until)),
-        Phase::Gone { until, .. } => format!("gone, {}", retry(until)),
-        _ => "stopped".to_owned(),
+    match phase.until() {
+        Some(until) => {
+            let seconds = until.saturating_duration_since(Instant::now()).as_secs_f64().ceil();
+            format!("{phase}, retry in {seconds} s")
+        }
+        None => phase.to_string(),
     }
 }

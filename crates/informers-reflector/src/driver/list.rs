@@ -159,7 +159,7 @@ pub(super) fn offer<T: 'static>(
     observer: &Observer,
     mut change: Change<T>,
 ) -> Result<Result<(), BadObject>, Stop> {
-    let fails = memory.parity().fails_on_bad_objects();
+    let fails = memory.parity().fail_on_bad_objects;
     match &change.item {
         Item::Undecodable(undecodable) => {
             observer.undecodable(undecodable);

@@ -140,6 +140,6 @@ impl<T> fmt::Debug for Reflector<T> {
 }
 
 /// The time, as tokio tells it, which tests can set.
-fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }

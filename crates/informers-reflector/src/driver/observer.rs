@@ -10,17 +10,18 @@ use super::{Stop, now};
 use crate::hooks::{Hooks, call};
 use crate::machine::{Memory, Notice};
 use crate::status::StatusCell;
-use crate::{Phase, ReflectorStatus, StatusWatch};
+use crate::{GuardedMetrics, Phase, ReflectorStatus, StatusWatch};
 
 pub(crate) struct Observer {
     name: Arc<str>,
-    metrics: Arc<dyn Metrics>,
+    metrics: GuardedMetrics,
     hooks: Hooks,
     status: StatusCell,
 }
 
 impl Observer {
     pub(crate) fn new(name: Arc<str>, metrics: Arc<dyn Metrics>, hooks: Hooks) -> Self {
+        let metrics = GuardedMetrics::new(metrics);
         Self { name, metrics, hooks, status: StatusCell::new() }
     }
 
@@ -42,7 +43,7 @@ impl Observer {
 
     pub(super) fn enter(&self, phase: Phase) {
         trace!(reflector = %self.name, ?phase, "entering");
-        self.update(|status| status.phase = phase);
+        self.update(|status| status.enter(phase, now()));
     }
 
     /// Something arrived.
@@ -56,7 +57,7 @@ impl Observer {
     pub(super) fn list_began(&self, phase: Phase) {
         self.update(|status| {
             status.lists += 1;
-            status.phase = phase;
+            status.enter(phase, now());
         });
     }
 

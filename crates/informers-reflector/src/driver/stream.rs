@@ -19,7 +19,7 @@ impl<T: Send + Sync + 'static> Reflector<T> {
         let began = now();
         let opening = list_watch.watch(streaming.params().clone());
         let Ok(opened) = bounded(opening, cancel, streaming.deadline(memory)).await else {
-            if memory.parity().lists_after_stop() {
+            if memory.parity().list_after_stop {
                 let request = Listing::begin(memory, now()).request().clone();
                 drop(list_watch.list(request).now_or_never());
             }
@@ -65,7 +65,7 @@ impl<T: Send + Sync + 'static> Reflector<T> {
                     }
                     WatchEvent::Bookmark { .. } => streaming.event(memory, EventKind::Bookmark, now),
                     WatchEvent::Unknown { event_type, .. } => {
-                        if memory.parity().fails_on_unknown_events() {
+                        if memory.parity().fail_on_unknown_events {
                             let error = unknown_event(&list_watch.description(), &event_type);
                             return Ok(streaming.failed(memory, error, now));
                         }

@@ -68,7 +68,7 @@ pub(crate) struct Resyncs {
 
 impl Resyncs {
     pub(crate) fn new(schedule: Option<Box<dyn ResyncSchedule>>, memory: &Memory) -> Self {
-        let like_client_go = memory.parity().restarts_resync();
+        let like_client_go = memory.parity().restart_resync;
         Self {
             schedule,
             resting: like_client_go,
@@ -89,7 +89,7 @@ impl Resyncs {
     }
 
     pub(super) fn rest_unless(&mut self, memory: &Memory, watching: bool) {
-        self.resting = memory.parity().restarts_resync() && !watching;
+        self.resting = memory.parity().restart_resync && !watching;
     }
 
     fn next(&mut self) -> Option<Instant> {

@@ -106,7 +106,7 @@ fn deliver<T: 'static>(
             match &change.item {
                 Item::Undecodable(undecodable) => {
                     observer.undecodable(undecodable);
-                    if memory.parity().fails_on_bad_objects() {
+                    if memory.parity().fail_on_bad_objects {
                         let action = format!("watch {}", list_watch.description());
                         return Ok(Err(Error::new(ErrorKind::Other, action)
                             .with_message("an event cannot be decoded")
@@ -137,7 +137,7 @@ fn deliver<T: 'static>(
             watching.event(memory, EventKind::Bookmark, &version, now);
         }
         WatchEvent::Unknown { event_type, .. } => {
-            if memory.parity().fails_on_unknown_events() {
+            if memory.parity().fail_on_unknown_events {
                 return Ok(Err(unknown_event(&list_watch.description(), &event_type)));
             }
             observer.unknown_event(&event_type);

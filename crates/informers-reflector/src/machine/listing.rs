@@ -83,7 +83,7 @@ impl Listing {
         now: Instant,
     ) -> Self {
         let mut params = ListParams::first(asked.clone()).with_limit(limit);
-        if limit > 0 && asked.is_specific() && !memory.parity().has_no_client_limits() {
+        if limit > 0 && asked.is_specific() && !memory.parity().no_client_limits {
             // With a limit and no rule, servers take the version for the exact one, which may be compacted.
             params = params.with_version_match(VersionMatch::NotOlderThan);
         }
@@ -103,7 +103,7 @@ impl Listing {
 
     /// When to give the page up, unless something arrives.
     pub(crate) fn deadline(&self, memory: &Memory) -> Option<Instant> {
-        (!memory.parity().has_no_client_limits()).then(|| self.last_part + SILENCE)
+        (!memory.parity().no_client_limits).then(|| self.last_part + SILENCE)
     }
 
     /// The page was read to its end.
@@ -115,14 +115,14 @@ impl Listing {
             }
             Advance::Complete(list) => {
                 let older = asked.is_specific() && list.version.compare(&asked) == Some(Ordering::Less);
-                if older && !memory.parity().has_no_client_limits() {
+                if older && !memory.parity().no_client_limits {
                     memory.notice(Notice::Remark("a list older than asked for was not taken"));
                     memory.version_unavailable = true;
                     let again =
                         Self::attempt(memory, ResourceVersion::default(), PAGE_SIZE, Some(asked), now);
                     return AfterPage::Dropped(Next::List(again));
                 }
-                let asked_first = if memory.parity().learns_from_second_attempts() {
+                let asked_first = if memory.parity().learn_from_second_attempt {
                     instead_of.unwrap_or(asked)
                 } else {
                     asked
@@ -142,7 +142,7 @@ impl Listing {
     ) -> PageFailure {
         let Self { walk, asked, limit, instead_of, .. } = self;
         let later_page = walk.request().continue_token().is_some();
-        let throttled = error.kind() == ErrorKind::TooManyRequests && !memory.parity().ignores_retry_after();
+        let throttled = error.kind() == ErrorKind::TooManyRequests && !memory.parity().ignore_retry_after;
         if later_page && untouched && throttled {
             let until = memory.pause_until(&error, now);
             memory.notice(Notice::Overcome(error));

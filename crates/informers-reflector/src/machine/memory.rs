@@ -98,7 +98,7 @@ impl Memory {
 
     /// A list, streaming where that is possible.
     pub(super) fn sync(&mut self, now: Instant) -> Next {
-        let refused = self.streaming_refused && !self.parity().asks_for_streaming_again();
+        let refused = self.streaming_refused && !self.parity().ask_for_streaming_again;
         if self.rules.streaming_list && !refused && !self.is_gone() {
             Next::Stream(Streaming::begin(self, now))
         } else {
@@ -122,7 +122,7 @@ impl Memory {
     /// A random time between the least one and twice that, in whole seconds.
     pub(super) fn watch_timeout(&mut self) -> Duration {
         let mut least = self.rules.min_watch_timeout;
-        if self.parity().has_watch_timeout_floor() {
+        if self.parity().watch_timeout_floor {
             least = least.max(WATCH_TIMEOUT_FLOOR);
         }
         let seconds = least.as_secs_f64() * (1.0 + self.rng.f64());

@@ -37,6 +37,9 @@ pub(crate) use memory::{Memory, Rules};
 pub(crate) use streaming::{Initial, Streaming};
 pub(crate) use watching::{EventKind, Opening, Watching};
 
+/// A watch that ends sooner than this has not worked, unless it brought something.
+pub(crate) const BRIEF: Duration = Duration::from_secs(1);
+
 /// What is to be done next.
 #[derive(Debug)]
 pub(crate) enum Next {

@@ -21,7 +21,7 @@ const CERTAINLY_NOT_FOUND: u32 = 2;
 impl Memory {
     /// How long to wait after `error`.
     fn pause(&mut self, error: &Error, now: Instant) -> Duration {
-        let told = error.retry_after().filter(|told| !told.is_zero() && !self.parity().ignores_retry_after());
+        let told = error.retry_after().filter(|told| !told.is_zero() && !self.parity().ignore_retry_after);
         let told = told.map(|told| stretch(told.min(LONGEST_TOLD_WAIT), TOLD_WAIT_JITTER, &mut self.rng));
         match told {
             Some(told) if error.kind() == ErrorKind::TooManyRequests => told,
@@ -42,7 +42,7 @@ impl Memory {
 
     /// A list failed for good.
     pub(super) fn list_failed(&mut self, error: Error, now: Instant) -> Next {
-        if self.parity().has_no_denial_states() {
+        if self.parity().no_denial_states {
             return self.fail(error, Then::Sync, now);
         }
         match error.kind() {
@@ -71,14 +71,14 @@ impl Memory {
         let throttled = error.kind() == ErrorKind::TooManyRequests;
         if throttled || error.kind() == ErrorKind::ConnectionRefused && !started {
             // A server that has too much to do, or is not there, must not be asked for lists on top.
-            self.notice(if throttled || self.parity().reports_like_client_go() {
+            self.notice(if throttled || self.parity().report_like_client_go {
                 Notice::Overcome(error.clone())
             } else {
                 Notice::Failed(error.clone())
             });
             return self.wait(error, Then::Watch, now);
         }
-        if !self.parity().has_no_denial_states() {
+        if !self.parity().no_denial_states {
             match error.kind() {
                 ErrorKind::Forbidden => return self.forbidden(error, Then::Watch, now),
                 ErrorKind::NotFound => {
@@ -88,14 +88,14 @@ impl Memory {
                 _ => {}
             }
         }
-        let then = if self.parity().relists_after_failed_watch() || spoils_version(&error) {
+        let then = if self.parity().relist_after_failed_watch || spoils_version(&error) {
             Then::Sync
         } else if is_internal(&error) {
             self.fruitless()
         } else {
             Then::Watch
         };
-        if started && self.parity().reports_like_client_go() {
+        if started && self.parity().report_like_client_go {
             self.notice(Notice::Overcome(error.clone()));
             return self.wait(error, then, now);
         }
@@ -120,7 +120,7 @@ impl Memory {
 
     /// An error that is part of normal life. client-go tells of it if a request was refused with it.
     fn expected(&mut self, error: Error, told_by_client_go: bool) {
-        let tell = told_by_client_go && self.parity().reports_like_client_go();
+        let tell = told_by_client_go && self.parity().report_like_client_go;
         self.notice(if tell { Notice::Failed(error) } else { Notice::Overcome(error) });
     }
 

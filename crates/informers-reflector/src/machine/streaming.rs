@@ -5,10 +5,7 @@ use std::time::{Duration, Instant};
 
 use informers_core::{Error, ErrorKind, ResourceVersion, WatchParams};
 
-use super::{EventKind, Listing, Memory, Next, Notice, Then, Watching, later};
-
-/// A stream that ends sooner than this without an event is no use.
-const BRIEF: Duration = Duration::from_secs(1);
+use super::{BRIEF, EventKind, Listing, Memory, Next, Notice, Then, Watching, later};
 
 /// The phase in which the initial events are read.
 #[derive(Debug)]
@@ -67,7 +64,7 @@ impl Streaming {
 
     /// When patience ends.
     pub(crate) fn deadline(&self, memory: &Memory) -> Option<Instant> {
-        let limited = !memory.parity().asks_for_streaming_again();
+        let limited = !memory.parity().ask_for_streaming_again;
         limited.then(|| self.quiet.min(self.total))
     }
 
@@ -90,7 +87,7 @@ impl Streaming {
     pub(crate) fn completed(self, memory: &mut Memory, version: &ResourceVersion, now: Instant) -> Initial {
         let asked = &self.params.version;
         let older = asked.is_specific() && version.compare(asked) == Some(Ordering::Less);
-        if !older || memory.parity().has_no_client_limits() {
+        if !older || memory.parity().no_client_limits {
             return Initial::Complete(self);
         }
         memory.notice(Notice::Remark("a streaming list older than asked for was not taken"));
@@ -107,7 +104,7 @@ impl Streaming {
 
     /// The sink did not take it.
     pub(crate) fn refused(self, memory: &mut Memory, error: Error, now: Instant) -> Next {
-        if memory.parity().asks_for_streaming_again() {
+        if memory.parity().ask_for_streaming_again {
             memory.notice(Notice::Overcome(error));
             return Next::List(Listing::begin(memory, now));
         }
@@ -127,7 +124,7 @@ impl Streaming {
 
     /// The stream ended without the mark.
     pub(crate) fn ended(self, memory: &mut Memory, now: Instant) -> Next {
-        if memory.parity().asks_for_streaming_again() {
+        if memory.parity().ask_for_streaming_again {
             let useless = self.events == 0 && now.duration_since(self.began) < BRIEF;
             return if useless { Next::List(Listing::begin(memory, now)) } else { self.again(memory, now) };
         }
@@ -142,7 +139,7 @@ impl Streaming {
 
     /// The stream could not be opened, or an error ended it.
     pub(crate) fn failed(mut self, memory: &mut Memory, error: Error, now: Instant) -> Next {
-        let like_client_go = memory.parity().asks_for_streaming_again();
+        let like_client_go = memory.parity().ask_for_streaming_again;
         if error.is_expired() || error.is_too_large_resource_version() {
             memory.version_unavailable = true;
             if like_client_go || !self.second_attempt {

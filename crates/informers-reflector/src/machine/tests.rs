@@ -206,7 +206,7 @@ fn what_is_learnt_from_pages_of_a_second_attempt() {
         )
     };
     check(paged(), &script(" limit=0"));
-    let learning = Parity::default().learn_from_second_attempt(true);
+    let learning = Parity { learn_from_second_attempt: true, ..Parity::default() };
     check(Rules { parity: learning, ..paged() }, &script(" limit=500 NotOlderThan"));
 }
 

@@ -4,10 +4,8 @@ use std::time::{Duration, Instant};
 
 use informers_core::{ChangeKind, Error, ErrorKind, ResourceVersion, WatchParams};
 
-use super::{Memory, Next, Notice, Then, later};
+use super::{BRIEF, Memory, Next, Notice, Then, later};
 
-/// A watch that ends sooner than this was brief.
-const BRIEF: Duration = Duration::from_secs(1);
 /// So many brief watches in a row are paced even if each of them brought something.
 const BRIEF_WATCHES: u32 = 3;
 /// How long the answer to a watch may take; servers send it at once.
@@ -34,7 +32,7 @@ impl Opening {
 
     /// When to give it up.
     pub(crate) fn deadline(&self, memory: &Memory) -> Option<Instant> {
-        (!memory.parity().has_no_client_limits()).then(|| self.began + OPENING)
+        (!memory.parity().no_client_limits).then(|| self.began + OPENING)
     }
 
     pub(crate) fn opened(self, now: Instant) -> Watching {
@@ -95,7 +93,7 @@ impl Watching {
     /// When to give the watch up, unless something arrives.
     pub(crate) fn deadline(&self, memory: &Memory) -> Option<Instant> {
         let silence = self.params.timeout.saturating_add(GRACE);
-        (!memory.parity().has_no_client_limits()).then(|| later(self.last_event, silence))
+        (!memory.parity().no_client_limits).then(|| later(self.last_event, silence))
     }
 
     /// The sink was busy until now, so silence counts from here.
@@ -127,7 +125,7 @@ impl Watching {
     /// The server ended the watch in good order.
     pub(crate) fn ended(self, memory: &mut Memory, now: Instant) -> Next {
         let brief = now.duration_since(self.began) < BRIEF;
-        if memory.parity().relists_after_failed_watch() {
+        if memory.parity().relist_after_failed_watch {
             if !brief || self.events > 0 {
                 return memory.open(now);
             }
@@ -155,7 +153,7 @@ impl Watching {
         if worked {
             memory.watch_proved();
         }
-        if lost && worked && !memory.parity().relists_after_failed_watch() {
+        if lost && worked && !memory.parity().relist_after_failed_watch {
             // Connections break; what is missed is read from the last version on.
             memory.notice(Notice::Overcome(error));
             return self.ended(memory, now);

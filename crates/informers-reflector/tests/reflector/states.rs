@@ -272,3 +272,71 @@ async fn measurements_are_taken() {
     );
     run.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn measurements_that_panic_cost_a_reflector_nothing() {
+    #[derive(Default)]
+    struct Explosive(Mutex<Vec<&'static str>>);
+    impl Explosive {
+        fn call(&self, name: &'static str) {
+            self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(name);
+            panic!("as told by the test");
+        }
+    }
+    impl Metrics for Explosive {
+        fn list_completed(&self, _: &str, _: u64, _: Duration) {
+            self.call("list");
+        }
+        fn watch_ended(&self, _: &str, _: u64, _: Duration) {
+            self.call("watch");
+        }
+        fn undecodable(&self, _: &str) {
+            self.call("undecodable");
+        }
+        fn refused(&self, _: &str) {
+            self.call("refused");
+        }
+    }
+    let explosive = Arc::new(Explosive::default());
+    let sink = MapSink::new();
+    sink.lock().refused.insert("no");
+    let answers = [
+        list_of(10, [entry("a", 1).into(), undecodable(Some("b"), 2)]),
+        watch([added("no", 11), Frame::Sleep(2000), modified("a", 12)]),
+        watch([modified("a", 13), Frame::Hole]),
+    ];
+    let metrics = Arc::clone(&explosive);
+    let run = Run::over(Server::new(answers), sink, |builder| builder.streaming_list(false).metrics(metrics));
+    run.until(3).await;
+    settle().await;
+    let called = explosive.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    assert_eq!(called, ["undecodable", "list", "refused", "watch"]);
+    assert_eq!((run.status().version, run.sink.contents()), (13.into(), vec!["a@13".to_owned()]));
+    run.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_fails_from_the_first_failure_until_it_watches_again() {
+    let run = Run::paged([
+        refuse(ErrorKind::Unavailable),
+        refuse(ErrorKind::ConnectionRefused),
+        list(10, []),
+        refuse(ErrorKind::Unavailable),
+        watch([Frame::Sleep(60_000), fails(ErrorKind::Internal)]),
+        watch([Frame::Hole]),
+    ]);
+    let mut status = run.status.clone();
+    assert!(status.current().failing_since.is_none());
+    let first = status.wait_for(|status| status.failing_since.is_some()).await.failing_since;
+    let second = status.wait_for(|status| status.synced).await;
+    assert_eq!(second.failing_since, first, "a list alone is no success");
+    let up = status.wait_for(|status| status.phase.is_watching()).await;
+    assert_eq!((up.watches, up.failing_since), (2, None));
+    let again = status.wait_for(|status| status.failing_since.is_some()).await;
+    assert!(again.failing_for(first.unwrap()).unwrap().is_zero() && again.failing_since > first);
+    assert_eq!(again.phase.to_string(), "the server fails to serve it");
+    let up = status.wait_for(|status| status.watches == 3 && status.phase.is_watching()).await;
+    assert_eq!(up.failing_since, None);
+    run.stop().await;
+    assert_eq!(status.current().failing_since, None);
+}

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use informers_core::{ListWatch, Metrics, NoMetrics, Scope, Transform};
+use informers_reflector::GuardedMetrics;
 
 use super::core::{Blueprint, Core, Hold};
 use super::{ReflectorSettings, SharedInformer};
-use crate::metrics::Guarded;
 use crate::{BacklogPolicy, Parity, QueueKind};
 
 /// Settings of a [`SharedInformer`]; see [`SharedInformer::builder`].
@@ -121,7 +121,7 @@ impl<T: Send + Sync + 'static> InformerBuilder<T> {
             queue,
             parity: self.parity,
             settings: self.settings,
-            metrics: Arc::new(Guarded::new(self.metrics)),
+            metrics: Arc::new(GuardedMetrics::new(self.metrics)),
             transform: self.transform,
         })))
     }

@@ -354,8 +354,8 @@ impl<T: Send + Sync + 'static> Awaited for Core<T> {
         match unsynced {
             None => ("its handlers are still working through their first events".to_owned(), None),
             Some(status) => {
-                let error = status.phase.reason().cloned().or(status.last_error);
-                (super::status::doing(&status.phase).to_owned(), error)
+                let obstacle = super::status::obstacle(&status);
+                (obstacle, status.phase.reason().cloned().or(status.last_error))
             }
         }
     }

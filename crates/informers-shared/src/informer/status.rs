@@ -1,9 +1,9 @@
 //! How an informer is doing.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use informers_core::{ErrorKind, ResourceVersion, Scope};
-use informers_reflector::{Phase, ReflectorStatus};
+use informers_core::{ResourceVersion, Scope};
+use informers_reflector::ReflectorStatus;
 
 use crate::delivery::HandlerStatus;
 
@@ -29,39 +29,33 @@ pub struct InformerStatus {
     pub version: ResourceVersion,
     /// How many objects cannot be decoded.
     pub undecodable: usize,
-    /// The reader of each scope: what it does, since when nothing arrived, what failed last.
+    /// The reader of each scope: what it does, since when nothing arrived or nothing works, what failed last.
     pub reflectors: Vec<(Scope, ReflectorStatus)>,
     /// The handlers, in the order in which they were added.
     pub handlers: Vec<HandlerStatus>,
 }
 
-/// What has to change before the next attempt can succeed, in a few words; the error itself says more.
-fn waiting_for(failure: ErrorKind) -> &'static str {
-    match failure {
-        ErrorKind::ConnectionRefused => "the server cannot be reached; it tries again",
-        ErrorKind::ConnectionLost => "the connection to the server broke; it tries again",
-        ErrorKind::Timeout => "the server does not answer in time; it tries again",
-        ErrorKind::Unauthorized => "the server does not accept the credentials; it tries again",
-        ErrorKind::Forbidden => "it is not permitted to read the resource",
-        ErrorKind::NotFound => "the server does not know the resource; it tries again",
-        ErrorKind::TooManyRequests => "the server asks for patience; it tries again",
-        ErrorKind::Unavailable | ErrorKind::Internal => "the server fails to serve it; it tries again",
-        ErrorKind::Configuration => "the server cannot be talked to as configured; it tries again",
-        ErrorKind::UnexpectedAnswer => "the answer is not what was asked for; it tries again",
-        _ => "the last attempt failed; it tries again",
+impl InformerStatus {
+    /// For how long the reader that has been failing longest has been failing, when this was read; empty if all watch.
+    /// What is stored grows stale meanwhile.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use informers_shared::InformerStatus;
+    ///
+    /// /// A liveness probe that leaves a server time to restart.
+    /// fn is_alive(status: &InformerStatus) -> bool {
+    ///     !status.stopped && !status.failing_for().is_some_and(|failing| failing > Duration::from_secs(300))
+    /// }
+    /// ```
+    #[must_use]
+    pub fn failing_for(&self) -> Option<Duration> {
+        self.reflectors.iter().filter_map(|(_, reader)| reader.failing_for(self.at)).max()
     }
 }
 
-/// A phase in a few words, for errors.
-pub(super) fn doing(phase: &Phase) -> &'static str {
-    match phase {
-        Phase::Starting => "it has just started",
-        Phase::Listing => "it is still reading the list",
-        Phase::Streaming => "it is still reading the streaming list",
-        Phase::Watching => "it is watching",
-        Phase::Waiting { reason, .. } => waiting_for(reason.kind()),
-        Phase::Forbidden { .. } => "it is not permitted to read the resource",
-        Phase::Gone { .. } => "the server does not know the resource",
-        _ => "it has stopped reading",
-    }
+/// What stands in the way of a reader, for an error.
+pub(super) fn obstacle(reader: &ReflectorStatus) -> String {
+    let phase = &reader.phase;
+    if phase.until().is_some() { format!("{phase}; it tries again") } else { phase.to_string() }
 }

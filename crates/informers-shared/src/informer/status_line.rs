@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use informers_core::{Error, Scope};
-use informers_reflector::{Phase, ReflectorStatus};
+use informers_reflector::ReflectorStatus;
 
 use super::InformerStatus;
 use crate::delivery::HandlerStatus;
@@ -14,7 +14,8 @@ use crate::delivery::HandlerStatus;
 ///
 /// ```text
 /// pods: 120 objects at version 4711; watching, last heard of the server 4s ago
-/// pods: not synced, no objects; forbidden, next try in 12s, nothing heard yet: cannot list pods: … (403 Forbidden)
+/// pods: not synced, no objects; not permitted to read the resource, failing for 3m20s, next try in 12s, nothing
+/// heard yet: cannot list pods: … (403 Forbidden)
 /// ```
 impl fmt::Display for InformerStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -64,15 +65,10 @@ impl InformerStatus {
 }
 
 fn write_reader(f: &mut fmt::Formatter<'_>, reader: &ReflectorStatus, at: Instant) -> fmt::Result {
-    f.write_str(match &reader.phase {
-        Phase::Starting => "starting",
-        Phase::Listing | Phase::Streaming => "reading the list",
-        Phase::Watching => "watching",
-        Phase::Waiting { .. } => "failing",
-        Phase::Forbidden { .. } => "forbidden",
-        Phase::Gone { .. } => "the resource is gone",
-        _ => "stopped reading",
-    })?;
+    write!(f, "{}", reader.phase)?;
+    if let Some(failing) = reader.failing_for(at) {
+        write!(f, ", failing for {}", Span(failing))?;
+    }
     if let Some(until) = reader.phase.until() {
         write!(f, ", next try in {}", Span(until.saturating_duration_since(at)))?;
     }
@@ -140,6 +136,7 @@ impl fmt::Display for Span {
 #[cfg(test)]
 mod tests {
     use informers_core::ErrorKind;
+    use informers_reflector::Phase;
 
     use super::*;
 
@@ -182,33 +179,48 @@ mod tests {
             "pods: 120 objects at version 4711; watching, last heard of the server 4s ago"
         );
 
-        let denied = reader(forbidden(at + Duration::from_millis(12_500)), None);
+        let mut denied = reader(forbidden(at + Duration::from_millis(12_500)), None);
+        denied.failing_since = ago(3_540);
         let mut fresh = status(at, all(denied.clone()));
         (fresh.synced, fresh.objects, fresh.version) = (false, 0, "".into());
         assert_eq!(
             fresh.to_string(),
-            "pods: not synced, no objects; forbidden, next try in 12s, nothing heard yet: cannot list pods: \
-             User \"bob\" cannot list resource \"pods\" (403 Forbidden)"
+            "pods: not synced, no objects; not permitted to read the resource, failing for 59m0s, next try in 12s, nothing \
+             heard yet: cannot list pods: User \"bob\" cannot list resource \"pods\" (403 Forbidden)"
         );
 
         let refused = Error::new(ErrorKind::ConnectionRefused, "watch pods")
             .with_source(std::io::Error::other("no route to host"));
-        let failing = Phase::Waiting { reason: refused, until: at };
+        let mut failing = reader(Phase::Waiting { reason: refused, until: at }, ago(200));
+        failing.failing_since = ago(190);
         let mut parts = status(
             at,
             vec![
                 (Scope::namespace("a"), reader(Phase::Watching, ago(1))),
-                (Scope::namespace("b"), reader(failing, ago(200))),
+                (Scope::namespace("b"), failing),
                 (Scope::namespace("c"), denied),
             ],
         );
         (parts.undecodable, parts.objects) = (2, 1);
         assert_eq!(
             parts.to_string(),
-            "pods: 1 object at version 4711; watching 1 of 3 scopes; namespace b: failing, next try in less than 1s, \
-             last heard of the server 3m20s ago: cannot watch pods: no route to host; namespace c: forbidden, \
-             next try in 12s, nothing heard yet: cannot list pods: User \"bob\" cannot list resource \"pods\" \
+            "pods: 1 object at version 4711; watching 1 of 3 scopes; namespace b: the server cannot be \
+             reached, failing for 3m10s, next try in less than 1s, last heard of the server 3m20s ago: cannot watch \
+             pods: no route to host; namespace c: not permitted to read the resource, failing for 59m0s, next try in 12s, nothing heard yet: cannot list pods: User \"bob\" cannot list resource \"pods\" \
              (403 Forbidden); 2 cannot be decoded"
+        );
+        assert_eq!(
+            parts.failing_for(),
+            Some(Duration::from_secs(3_540)),
+            "the one that has been failing longest"
+        );
+        let mut tries = reader(Phase::Streaming, None);
+        tries.failing_since = ago(61);
+        parts.reflectors = all(tries);
+        assert_eq!(
+            parts.to_string(),
+            "pods: 1 object at version 4711; reading the streaming list, failing for 1m1s, nothing heard yet; \
+             2 cannot be decoded"
         );
         (parts.stopped, parts.undecodable) = (true, 0);
         assert_eq!(parts.to_string(), "pods: stopped, 1 object at version 4711");

@@ -73,7 +73,7 @@ async fn a_missed_deadline_says_what_stood_in_the_way() {
     assert!(error.is_timeout());
     assert_eq!(
         error.to_string(),
-        "informer config has not synced within 30s: it is not permitted to read the resource"
+        "informer config has not synced within 30s: not permitted to read the resource; it tries again"
     );
     let cause = std::error::Error::source(&error).expect("the server's answer").to_string();
     assert!(cause.contains("User \"bob\" cannot list"), "{cause}");

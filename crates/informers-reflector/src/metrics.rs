@@ -1,5 +1,6 @@
-//! The one place where the user's measurements are called.
+//! The one place where the user's measurements are called, also by what is built on a reflector.
 
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,14 +8,34 @@ use std::time::Duration;
 
 use informers_core::{Metrics, ResourceVersion};
 
-/// Keeps a panic of the user's measurements from the task that measures: it costs the one measurement.
-pub(crate) struct Guarded {
+/// Keeps a panic of the user's [`Metrics`] from the task that measures: it costs the one measurement, and the first one is
+/// logged.
+///
+/// Reflectors and shared informers put it around what they are given. It is for those who measure in a part of their own.
+///
+/// ```
+/// use std::sync::Arc;
+/// use informers_core::Metrics;
+/// use informers_reflector::GuardedMetrics;
+///
+/// struct Broken;
+/// impl Metrics for Broken {
+///     fn refused(&self, informer: &str) {
+///         panic!("no counter for {informer}");
+///     }
+/// }
+///
+/// GuardedMetrics::new(Arc::new(Broken)).refused("pods");
+/// ```
+pub struct GuardedMetrics {
     metrics: Arc<dyn Metrics>,
     has_panicked: AtomicBool,
 }
 
-impl Guarded {
-    pub(crate) fn new(metrics: Arc<dyn Metrics>) -> Self {
+impl GuardedMetrics {
+    /// Around these measurements.
+    #[must_use]
+    pub fn new(metrics: Arc<dyn Metrics>) -> Self {
         Self { metrics, has_panicked: AtomicBool::new(false) }
     }
 
@@ -30,7 +51,13 @@ impl Guarded {
     }
 }
 
-impl Metrics for Guarded {
+impl fmt::Debug for GuardedMetrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GuardedMetrics").field("has_panicked", &self.has_panicked).finish_non_exhaustive()
+    }
+}
+
+impl Metrics for GuardedMetrics {
     fn queued_items(&self, informer: &str, items: usize) {
         self.measure(informer, |metrics| metrics.queued_items(informer, items));
     }
