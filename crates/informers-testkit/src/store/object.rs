@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::resource::ResourceDef;
@@ -103,19 +104,8 @@ pub(crate) fn metadata_mut(value: &mut Map<String, Value>) -> &mut Map<String, V
 
 /// RFC 3339 in whole seconds, as the metadata of objects has it.
 pub(crate) fn timestamp(now: SystemTime) -> String {
-    let seconds = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Years are counted from March, so that a leap day is the last day of its year.
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    let now = Timestamp::try_from(now.max(UNIX_EPOCH)).unwrap_or(Timestamp::MAX);
+    format!("{now:.0}")
 }
 
 #[cfg(test)]

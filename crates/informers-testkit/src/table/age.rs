@@ -2,7 +2,9 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The time since an RFC 3339 timestamp in UTC, such as `5m12s`; none if it is not one.
+use jiff::Timestamp;
+
+/// The time since an RFC 3339 timestamp, such as `5m12s`; none if it is not one.
 pub(super) fn age(timestamp: &str, now: SystemTime) -> Option<String> {
     let then = parse(timestamp)?;
     let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -44,25 +46,7 @@ fn human(duration: Duration) -> String {
 
 /// Seconds since 1970 of a timestamp such as `2026-01-02T03:04:05Z`; fractions of seconds are passed over.
 pub(super) fn parse(timestamp: &str) -> Option<i64> {
-    let text = timestamp.strip_suffix('Z')?;
-    let (date, time) = text.split_once('T')?;
-    let time = time.split_once('.').map_or(time, |(whole, _)| whole);
-    let numbers = |text: &str, separator: char| -> Option<[i64; 3]> {
-        let parts: Vec<i64> = text.split(separator).map(str::parse).collect::<Result<_, _>>().ok()?;
-        parts.try_into().ok()
-    };
-    let ([year, month, day], [hour, minute, second]) = (numbers(date, '-')?, numbers(time, ':')?);
-    if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
-    }
-    // Years are counted from March, so that a leap day is the last day of its year.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * month + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    let days = era * 146_097 + day_of_era - 719_468;
-    Some(days * 86_400 + hour * 3_600 + minute * 60 + second)
+    timestamp.parse::<Timestamp>().ok().map(Timestamp::as_second)
 }
 
 #[cfg(test)]
