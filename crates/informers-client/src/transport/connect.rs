@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::{HeaderValue, Uri};
+use http::{HeaderValue, StatusCode, Uri};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
@@ -89,6 +89,18 @@ impl Via {
             None => format!("the proxy {scheme}://{host}"),
         }
     }
+
+    /// What is wrong where the proxy does not know who asks.
+    fn unauthorized(&self) -> String {
+        let shown = self.shown();
+        if self.basic.is_some() || self.login.is_some() {
+            format!("{shown} does not accept the user name and password in its URL")
+        } else {
+            format!(
+                "{shown} wants a user name and password; put them into its URL before the host: user:password@"
+            )
+        }
+    }
 }
 
 impl Connector {
@@ -156,7 +168,10 @@ impl Connector {
             let mut error = TransportError::connecting(&via.shown(), error);
             if matches!(error.failure, ConnectionFailure::Other | ConnectionFailure::Lost) {
                 error.failure = ConnectionFailure::Proxy;
-                error.problem = format!("{} does not let {} through", via.shown(), self.shown());
+                error.problem = match error.source.as_deref().is_some_and(|error| wants_login(error)) {
+                    true => via.unauthorized(),
+                    false => format!("{} does not let {} through", via.shown(), self.shown()),
+                };
             }
             error
         };
@@ -214,11 +229,25 @@ impl Connector {
         Ok((Stream(Box::new(stream)), http2))
     }
 
+    /// The error that an answer is where it is not the server's: that a proxy which forwards requests does not know who
+    /// asks.
+    pub(crate) fn refusal_of_proxy(&self, answer: StatusCode) -> Option<TransportError> {
+        let forwards = self.tls.is_none() && answer == StatusCode::PROXY_AUTHENTICATION_REQUIRED;
+        let via = self.via.as_ref().filter(|via| forwards && !is_socks(&via.url))?;
+        Some(TransportError::new(ConnectionFailure::Proxy, via.unauthorized()))
+    }
+
     /// `scheme://host:port`, for messages.
     pub(crate) fn shown(&self) -> String {
         let text = self.server.to_string();
         text.strip_suffix('/').map_or(text.clone(), str::to_owned)
     }
+}
+
+/// Does the proxy not know who asks? hyper-util's errors are private, so their text must tell.
+fn wants_login(error: &dyn std::error::Error) -> bool {
+    let text = error.to_string();
+    text.contains("proxy authorization required") || text.contains("credentials not accepted")
 }
 
 /// A SOCKS proxy's URL with its port, which is 1080 where none is named.

@@ -147,6 +147,10 @@ impl Pools {
             let Some(sent) = send_on(&mut lease, request).await else { continue };
             let mut failed = match sent {
                 Ok(response) => {
+                    if let Some(refusal) = connector.refusal_of_proxy(response.status()) {
+                        lease.retire();
+                        return Err(refusal);
+                    }
                     return Ok(response.map(|body| ResponseBody::pooled(body, lease, connector.shown())));
                 }
                 Err(failed) => failed,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use informers_client::{Client, Config, Proxy, Tls};
+use informers_client::{Client, ClientError, Config, ConnectionFailure, Proxy, Tls};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -83,7 +83,10 @@ async fn forward<S: AsyncRead + AsyncWrite + Unpin>(
     }
     let head = String::from_utf8(head).unwrap();
     seen.lock().push(head.clone());
-    if head.contains("forbidden") {
+    if head.contains("login.test") {
+        let refusal = "HTTP/1.1 407 Proxy Authentication Required\r\nproxy-authenticate: Basic\r\ncontent-length: 0\r\n\r\n";
+        client.write_all(refusal.as_bytes()).await.unwrap();
+    } else if head.contains("forbidden") {
         client.write_all(b"HTTP/1.1 403 Forbidden\r\n\r\n").await.unwrap();
     } else if head.starts_with("CONNECT") {
         client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await.unwrap();
@@ -171,6 +174,47 @@ async fn a_proxy_that_refuses_is_named_without_its_password() {
         )
     );
     assert!(!format!("{error:?}").contains("s3cret"));
+}
+
+#[tokio::test]
+async fn a_proxy_that_wants_to_know_who_asks_is_named_and_says_what_to_do() {
+    for server in ["http://login.test", "https://login.test"] {
+        let (proxy, asked) = proxy(String::new(), Speaks::Http).await;
+        let ask = async |url: &str| {
+            let client = client(server, Tls::new().insecure(), url);
+            client.server_version().await.unwrap_err()
+        };
+        let nobody = ask(&format!("http://{proxy}")).await;
+        assert_eq!(
+            nobody.to_string(),
+            format!(
+                "cannot ask for the server's version: the proxy http://{proxy} wants a user name and password; put them \
+                 into its URL before the host: user:password@"
+            )
+        );
+        let wrong = ask(&format!("http://bob:s3cret@{proxy}")).await;
+        assert_eq!(
+            wrong.to_string(),
+            format!(
+                "cannot ask for the server's version: the proxy http://{proxy} does not accept the user name and \
+                 password in its URL"
+            )
+        );
+        assert!(!format!("{wrong:?}").contains("s3cret"));
+        for error in [nobody, wrong] {
+            let ClientError::Connection { failure, .. } = error else { panic!("{error:?}") };
+            assert_eq!(failure, ConnectionFailure::Proxy);
+        }
+        assert_eq!(asked.lock().len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn a_407_of_the_server_itself_is_the_servers() {
+    let server = Server::start(|_| Answer::json("").status(407)).await;
+    let error =
+        Client::new(Config::for_url(&server.url).unwrap()).unwrap().server_version().await.unwrap_err();
+    assert_eq!(error.status().map(|status| status.code), Some(407));
 }
 
 #[tokio::test]
