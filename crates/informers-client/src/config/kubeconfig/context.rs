@@ -18,47 +18,102 @@ pub(super) fn config(
     let cluster = Cluster::new(cluster_entry(kubeconfig, overrides, name, &context)?, overrides);
     let user = user_entry(kubeconfig, overrides, &context)?;
 
-    let Placed { text: server, place } = cluster.server()?;
-    let mut config = Config::new(&server, environment).map_err(|error| match error {
-        ClientError::Configuration { place: url, problem, source } => {
-            ClientError::Configuration { place, problem: format!("{url}: {problem}"), source }
-        }
-        other => other,
-    })?;
-    if let Some(namespace) = context.string("namespace")? {
-        config.namespace = namespace;
-    }
-    if let Some(Placed { text, place }) = cluster.proxy_url()? {
-        config.proxy = Proxy::Url(parse_proxy(&text, &place)?);
-    }
-    if cluster.disable_compression()? {
-        config.gzip = crate::Gzip::Never;
-    }
-    if let Some(user) = user.as_ref().filter(|_| overrides.impersonation.is_none()) {
-        config.impersonation = user::impersonation(user)?;
-    }
-    overrides.finish(&mut config);
-
+    // What is wrong in several places is told at once.
+    let mut wrong = Wrong(None);
+    let made =
+        wrong.unless(cluster.server().and_then(|server| Ok((server_config(&server, environment)?, server))));
+    let namespace = wrong.unless(context.string("namespace")).flatten();
+    let proxy = wrong.unless(cluster.proxy_url().and_then(|url| match url {
+        Some(Placed { text, place }) => parse_proxy(&text, &place).map(Some),
+        None => Ok(None),
+    }));
+    let disable_compression = wrong.unless(cluster.disable_compression());
+    let impersonation = match user.as_ref().filter(|_| overrides.impersonation.is_none()) {
+        Some(user) => wrong.unless(user::impersonation(user)).flatten(),
+        None => None,
+    };
     let client = match (&overrides.client_certificate, &user) {
         (Some(certificate), _) => Some(certificate.clone()),
-        (None, Some(user)) => user::client_certificate(user)?,
+        (None, Some(user)) => wrong.unless(user::client_certificate(user)).flatten(),
         (None, None) => None,
     };
+    let is_https = made.as_ref().is_none_or(|(config, _)| config.server.scheme_str() == Some("https"));
+    let trust = if is_https { wrong.unless(cluster.trust()) } else { None };
+    let server_name = if is_https { wrong.unless(cluster.tls_server_name()).flatten() } else { None };
+    // A plugin that is told of the cluster would say once more what is wrong with that.
     let credentials = match (&overrides.credentials, &user) {
-        (Some(credentials), _) => credentials.clone(),
-        (None, Some(user)) => user::credentials(user, &cluster, client.is_some())?,
-        (None, None) => Credentials::None,
+        (Some(credentials), _) => Some(credentials.clone()),
+        (None, Some(user)) => wrong.unless(user::credentials(user, &cluster, client.is_some())),
+        (None, None) => Some(Credentials::None),
     };
+    wrong.end()?;
+    // Nothing was wrong, so all is there.
+    let (Some((mut config, server)), Some(credentials)) = (made, credentials) else {
+        return Err(context.error("cannot be used"));
+    };
+    if let Some(namespace) = namespace {
+        config.namespace = namespace;
+    }
+    if let Some(url) = proxy.flatten() {
+        config.proxy = Proxy::Url(url);
+    }
+    if disable_compression.unwrap_or_default() {
+        config.gzip = crate::Gzip::Never;
+    }
+    config.impersonation = impersonation;
+    overrides.finish(&mut config);
+
     // As in client-go: nothing secret is sent over a connection that anybody can read.
-    if config.server.scheme_str() == Some("https") {
-        let (ca, insecure) = cluster.trust()?;
-        let server_name = cluster.tls_server_name()?;
+    if is_https {
+        let (ca, insecure) = trust.unwrap_or_default();
         config.tls = Tls { ca, client, insecure, server_name, origin: Some(cluster.place()) };
         config.credentials = credentials;
     } else if credentials != Credentials::None {
-        tracing::warn!(server, "the server's URL is not https: the user's credentials are not sent");
+        tracing::warn!(
+            server = server.text,
+            "the server's URL is not https: the user's credentials are not sent"
+        );
     }
     Ok(config)
+}
+
+fn server_config(server: &Placed, environment: &Environment) -> Result<Config, ClientError> {
+    Config::new(&server.text, environment).map_err(|error| match error {
+        ClientError::Configuration { place: url, problem, source } => ClientError::Configuration {
+            place: server.place.clone(),
+            problem: format!("{url}: {problem}"),
+            source,
+        },
+        other => other,
+    })
+}
+
+/// What is wrong with a context.
+struct Wrong(Option<ClientError>);
+
+impl Wrong {
+    /// The value, or nothing where that is wrong.
+    fn unless<V>(&mut self, value: Result<V, ClientError>) -> Option<V> {
+        let error = match value {
+            Ok(value) => return Some(value),
+            Err(error) => error,
+        };
+        let known = self.0.as_ref().map(ToString::to_string).unwrap_or_default();
+        let further = error.to_string();
+        match &mut self.0 {
+            None => self.0 = Some(error),
+            Some(ClientError::Configuration { problem, .. }) if !known.contains(&further) => {
+                let cause = std::error::Error::source(&error).map(|cause| format!(" ({cause})"));
+                *problem = format!("{problem}; and {further}{}", cause.unwrap_or_default());
+            }
+            Some(_) => {}
+        }
+        None
+    }
+
+    fn end(self) -> Result<(), ClientError> {
+        self.0.map_or(Ok(()), Err)
+    }
 }
 
 /// The context that is asked for, or the current one. Where neither is named, the overrides must say enough.

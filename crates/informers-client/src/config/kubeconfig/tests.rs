@@ -215,6 +215,26 @@ fn a28_errors_name_file_and_field() {
 }
 
 #[test]
+fn all_that_is_wrong_is_told_at_once() {
+    let text = one(
+        ", certificate-authority-data: '%%%', proxy-url: 'ftp://proxy'",
+        "token: [1], client-key: k, as-uid: u, exec: {command: run, apiVersion: client.authentication.k8s.io/v1}",
+    );
+    assert_eq!(
+        error(&text),
+        "dir/config: clusters[0].cluster.proxy-url: the proxy's URL must begin with http://, https:// or socks5://; \
+         and dir/config: users[0].user.as: is missing: a uid, groups or extra need a user; \
+         and dir/config: users[0].user.client-certificate: is missing beside client-key; \
+         and dir/config: clusters[0].cluster.certificate-authority-data: is no valid base64 (Invalid symbol 37, offset \
+         0.); and dir/config: users[0].user.token: must be text"
+    );
+    // A plugin that is to be told of the cluster does not say it twice.
+    let told = "exec: {command: run, apiVersion: client.authentication.k8s.io/v1, provideClusterInfo: true}";
+    let error = error(&one(", certificate-authority-data: '%%%'", told));
+    assert_eq!(error, "dir/config: clusters[0].cluster.certificate-authority-data: is no valid base64");
+}
+
+#[test]
 fn a28_files_that_cannot_be_read_are_named() {
     let missing = Kubeconfig::read("/no/such/kubeconfig").unwrap_err();
     assert_eq!(missing.to_string(), "/no/such/kubeconfig: there is no such kubeconfig file");
