@@ -296,17 +296,23 @@ impl Client {
     /// Sends a request whose answer is one object, and reads it whole. A server that asks to wait is asked
     /// again, as often as [`Limits::retries`](crate::Limits::retries) says.
     pub(crate) async fn call(&self, call: &Call) -> Result<Response<Bytes>, ClientError> {
-        let limits = self.limits();
-        let mut retries = 0;
+        let mut retries = self.limits().retries;
         loop {
             match self.call_once(call).await {
-                Err(error) if error.is_retryable() && retries < limits.retries => {
-                    let Some(wait) = error.retry_after() else { return Err(error) };
-                    retries += 1;
-                    tracing::debug!(error = &error as &dyn std::error::Error, ?wait, "trying again");
-                    tokio::time::sleep(wait).await;
-                }
-                done => return done,
+                Ok(response) => return Ok(response),
+                Err(error) => wait_as_told(error, &mut retries).await?,
+            }
+        }
+    }
+
+    /// As [`call`](Self::call), where nothing of the answer is wanted but that it is a good one: it may be a list of any
+    /// length, and is not read.
+    pub(crate) async fn call_for_head(&self, call: &Call) -> Result<(), ClientError> {
+        let mut retries = self.limits().retries;
+        loop {
+            match self.send(call).await {
+                Ok(_) => return Ok(()),
+                Err(error) => wait_as_told(error, &mut retries).await?,
             }
         }
     }
@@ -361,6 +367,16 @@ impl Client {
     pub(crate) fn timeouts(&self) -> &crate::Timeouts {
         &self.0.config.timeouts
     }
+}
+
+/// Waits where the server asks to be asked again later, and there are tries left; else gives the error.
+async fn wait_as_told(error: ClientError, retries: &mut u32) -> Result<(), ClientError> {
+    let told = error.retry_after().filter(|_| error.is_retryable() && *retries > 0);
+    let Some(wait) = told else { return Err(error) };
+    *retries -= 1;
+    tracing::debug!(error = &error as &dyn std::error::Error, ?wait, "trying again");
+    tokio::time::sleep(wait).await;
+    Ok(())
 }
 
 impl Inner {

@@ -1,6 +1,7 @@
 //! Typed requests for single objects.
 
 mod change;
+mod collection;
 mod options;
 mod owner;
 mod patch;

@@ -1,7 +1,7 @@
 //! Typed requests, discovery, raw requests.
 
-use informers_client::{ClientError, DeleteOptions, Patch};
-use informers_core::{JsonDecoder, Resource, ResourceScope, ResourceType};
+use informers_client::{ClientError, DeleteOptions, Patch, Propagation};
+use informers_core::{FieldSelector, JsonDecoder, LabelSelector, Resource, ResourceScope, ResourceType};
 use serde_json::json;
 
 use crate::server::{Answer, Server, Widget, list_of, status, widget, widgets};
@@ -55,6 +55,54 @@ async fn each_verb_sends_what_it_should() {
     );
     assert_eq!(body(6), json!({ "b": 2 }));
     assert_eq!(body(8)["preconditions"]["uid"], "u-w");
+}
+
+#[tokio::test]
+async fn a_collection_is_deleted_by_one_request_and_its_answer_is_not_read() {
+    // A list that never ends.
+    let (mut answers, mut bodies) = (Vec::new(), Vec::new());
+    for _ in 0..2 {
+        let (answer, body) = Answer::stream();
+        body.send(r#"{"kind":"WidgetList","items":["#);
+        answers.push(answer);
+        bodies.push(body);
+    }
+    let busy = Answer::json(status(429, "TooManyRequests", "later")).status(429).header("retry-after", "0");
+    answers.push(busy);
+    answers.push(Answer::json(status(409, "Conflict", "another uid")).status(409));
+    let server = Server::script(answers).await;
+    let api = server.client().api(&widgets(), Some("shop"));
+    let (everything, no_field) = (LabelSelector::default(), FieldSelector::default());
+    api.delete_collection(&everything, &no_field, &DeleteOptions::new()).await.unwrap();
+    let (labels, fields) = ("app in (a,b)".parse().unwrap(), "metadata.name!=w".parse().unwrap());
+    let options =
+        DeleteOptions::new().with_uid("u").with_grace_period_seconds(5).with_propagation(Propagation::Orphan);
+    api.clone().with_dry_run().delete_collection(&labels, &fields, &options).await.unwrap();
+    let error = api.delete_collection(&labels, &no_field, &options).await.unwrap_err();
+    assert!(error.is_conflict() && error.to_string().starts_with("cannot delete all widgets"), "{error}");
+
+    let requests: Vec<_> = server.seen.lock().clone();
+    let shown: Vec<_> =
+        requests.iter().map(|seen| format!("{} {}", seen.method, seen.target.replace(PATH, "…"))).collect();
+    assert_eq!(
+        shown,
+        [
+            "DELETE …",
+            "DELETE …?labelSelector=app%20in%20%28a%2Cb%29&fieldSelector=metadata.name%21%3Dw&dryRun=All",
+            "DELETE …?labelSelector=app%20in%20%28a%2Cb%29",
+            "DELETE …?labelSelector=app%20in%20%28a%2Cb%29",
+        ]
+    );
+    assert_eq!(
+        serde_json::from_slice::<serde_json::Value>(&requests[1].body).unwrap(),
+        json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Orphan", "gracePeriodSeconds": 5,
+            "preconditions": { "uid": "u" },
+        })
+    );
+    let nowhere = server.client().api(&widgets(), None);
+    let error = nowhere.delete_collection(&everything, &no_field, &DeleteOptions::new()).await.unwrap_err();
+    assert!(error.to_string().contains("name it in Client::api"), "{error}");
 }
 
 #[tokio::test]

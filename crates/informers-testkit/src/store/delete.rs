@@ -17,6 +17,34 @@ pub(crate) struct DeleteOptions {
     pub(crate) dry_run: bool,
 }
 
+impl DeleteOptions {
+    /// Checks the preconditions.
+    fn hold_for(&self, def: &ResourceDef, object: &Stored) -> Result<(), Status> {
+        let name = object.name();
+        if let Some(uid) = self.uid.as_deref().filter(|&uid| uid != object.uid()) {
+            return Err(def.precondition(
+                name,
+                &format!(
+                    "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have \
+                     been deleted and then recreated",
+                    object.uid()
+                ),
+            ));
+        }
+        let current = object.revision.to_string();
+        if let Some(version) = self.version.as_deref().filter(|&version| version != current) {
+            return Err(def.precondition(
+                name,
+                &format!(
+                    "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record \
+                     ({current}). The object might have been modified"
+                ),
+            ));
+        }
+        Ok(())
+    }
+}
+
 /// What a deletion is answered with.
 #[derive(Debug)]
 pub(crate) enum Deleted {
@@ -32,27 +60,7 @@ impl Store {
     pub(crate) fn delete(&mut self, target: &Target, options: &DeleteOptions) -> Result<Deleted, Status> {
         let def = &*target.def;
         let old = self.existing(target)?;
-        let name = old.name();
-        if let Some(uid) = options.uid.as_deref().filter(|&uid| uid != old.uid()) {
-            return Err(def.precondition(
-                name,
-                &format!(
-                    "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have \
-                     been deleted and then recreated",
-                    old.uid()
-                ),
-            ));
-        }
-        let current = old.revision.to_string();
-        if let Some(version) = options.version.as_deref().filter(|&version| version != current) {
-            return Err(def.precondition(
-                name,
-                &format!(
-                    "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record \
-                     ({current}). The object might have been modified"
-                ),
-            ));
-        }
+        options.hold_for(def, &old)?;
         if options.dry_run {
             return Ok(Deleted::Gone(old));
         }
@@ -61,7 +69,8 @@ impl Store {
         Ok(deleted)
     }
 
-    /// Deletes everything that is selected; gives the objects as they were.
+    /// Deletes everything that is selected; gives the objects as they were. A precondition that does not hold for one of
+    /// them is the end, and what went before it is gone.
     pub(crate) fn delete_collection(
         &mut self,
         def: &ResourceDef,
@@ -70,10 +79,13 @@ impl Store {
     ) -> Result<Vec<Arc<Stored>>, Status> {
         let selected: Vec<_> =
             self.objects(def).into_iter().filter(|object| selection.matches(object)).collect();
-        if !options.dry_run {
-            for object in &selected {
+        for object in &selected {
+            options.hold_for(def, object)?;
+            if !options.dry_run {
                 self.delete_stored(def, object, options.now)?;
             }
+        }
+        if !options.dry_run {
             self.after_removal(options.now)?;
         }
         Ok(selected)

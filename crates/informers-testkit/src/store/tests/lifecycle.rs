@@ -85,6 +85,27 @@ fn a_selection_is_deleted_at_once() {
 }
 
 #[test]
+fn a_precondition_holds_for_each_object_of_a_selection() {
+    let mut harness = Harness::new();
+    for name in ["a", "b", "c"] {
+        harness.config_map(name, "x");
+    }
+    let (def, selection) = (harness.def("configmaps"), harness.selection("", ""));
+    let uid = harness.get("configmaps", "a").unwrap().uid().to_owned();
+    let only_a = DeleteOptions { uid: Some(uid), ..DELETE };
+    let checked = DeleteOptions { dry_run: true, ..only_a.clone() };
+    for (options, left) in [(checked, vec!["a", "b", "c"]), (only_a, vec!["b", "c"])] {
+        let error = harness.store.delete_collection(&def, &selection, &options).unwrap_err();
+        assert_eq!((error.code(), error.reason()), (409, "Conflict"));
+        assert!(error.message().contains("does not match the UID in record"), "{error}");
+        assert_eq!(names(&harness.store.objects(&def)), left);
+    }
+    let checked = DeleteOptions { dry_run: true, ..DELETE };
+    assert_eq!(harness.store.delete_collection(&def, &selection, &checked).unwrap().len(), 2);
+    assert_eq!(harness.store.objects(&def).len(), 2);
+}
+
+#[test]
 fn a_namespace_takes_its_contents_along() {
     let mut harness = Harness::new();
     harness.create("namespaces", json!({"metadata": {"name": "shop"}})).unwrap();
