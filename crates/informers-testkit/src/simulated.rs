@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::stream;
@@ -17,8 +17,8 @@ use crate::http::encode::{Encoder, Form};
 use crate::http::path::{ResourcePath, encode};
 use crate::http::query::Query;
 use crate::request_log::{RequestRecord, Verb};
-use crate::store::{Frame, ResourceDef, Store, StoreConfig, Stored};
-use crate::world::Watching;
+use crate::store::{Frame, ResourceDef, Stored};
+use crate::world::{Watching, WorldConfig};
 use crate::{Status, World};
 
 /// How many items are in one batch of a list.
@@ -64,71 +64,50 @@ pub struct SimulatedServer {
 /// Sets up a [`SimulatedServer`].
 #[derive(Clone, Debug)]
 #[must_use = "it does nothing until it is built"]
-pub struct SimulatedServerBuilder {
-    seed: u64,
-    resources: Vec<ResourceType>,
-    bookmark_interval: Duration,
-    history_limit: usize,
-    check_namespaces: bool,
-}
+pub struct SimulatedServerBuilder(WorldConfig);
 
 impl Default for SimulatedServerBuilder {
     fn default() -> Self {
-        Self {
-            seed: 0,
-            resources: Vec::new(),
-            bookmark_interval: Duration::from_secs(60),
-            history_limit: 1 << 15,
-            check_namespaces: false,
-        }
+        Self(WorldConfig::new(false))
     }
 }
 
 impl SimulatedServerBuilder {
     /// Where uids and generated names come from. Default: 0.
     pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
+        self.0.store.seed = seed;
         self
     }
 
     /// Serves this resource too; see [`ApiServerBuilder::resource`](crate::ApiServerBuilder::resource).
     pub fn resource(mut self, resource: ResourceType) -> Self {
-        self.resources.push(resource);
+        self.0.resources.push(resource);
         self
     }
 
     /// How often a watch gets a bookmark. Default: a minute.
     pub fn bookmark_interval(mut self, interval: Duration) -> Self {
-        self.bookmark_interval = interval;
+        self.0.bookmark_interval = interval;
         self
     }
 
     /// How many past events of one resource are kept. Default: 32 768.
     pub fn history_limit(mut self, events: usize) -> Self {
-        self.history_limit = events;
+        self.0.store.history_limit = events;
         self
     }
 
     /// Answers with 404 when an object is created in a namespace that does not exist. Default: such objects
     /// are taken.
     pub fn with_namespace_check(mut self) -> Self {
-        self.check_namespaces = true;
+        self.0.store.check_namespaces = true;
         self
     }
 
     /// The server, with the built-in resources.
     #[must_use]
     pub fn build(self) -> SimulatedServer {
-        let config = StoreConfig {
-            seed: self.seed,
-            history_limit: self.history_limit,
-            check_namespaces: self.check_namespaces,
-        };
-        let mut store = Store::new(config, SystemTime::now());
-        for resource in &self.resources {
-            store.register_custom(resource);
-        }
-        SimulatedServer { world: World::new(store, self.bookmark_interval) }
+        SimulatedServer { world: self.0.build() }
     }
 }
 

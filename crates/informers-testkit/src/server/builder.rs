@@ -3,15 +3,13 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Mutex;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use informers_core::ResourceType;
 
 use super::ApiServer;
 use super::listen::{self, Listening};
-use crate::World;
-use crate::store::{Store, StoreConfig};
-use crate::world::lock;
+use crate::world::{WorldConfig, lock};
 
 /// Sets up an [`ApiServer`].
 ///
@@ -37,25 +35,14 @@ use crate::world::lock;
 #[must_use = "it does nothing until it is started"]
 pub struct ApiServerBuilder {
     port: u16,
-    resources: Vec<ResourceType>,
-    bookmark_interval: Duration,
     token: Option<String>,
-    history_limit: usize,
-    check_namespaces: bool,
     seed: Option<u64>,
+    world: WorldConfig,
 }
 
 impl Default for ApiServerBuilder {
     fn default() -> Self {
-        Self {
-            port: 0,
-            resources: Vec::new(),
-            bookmark_interval: Duration::from_secs(60),
-            token: None,
-            history_limit: 1 << 15,
-            check_namespaces: true,
-            seed: None,
-        }
+        Self { port: 0, token: None, seed: None, world: WorldConfig::new(true) }
     }
 }
 
@@ -93,13 +80,13 @@ impl ApiServerBuilder {
     /// Serves this resource too, as if a CustomResourceDefinition with a status subresource had made it. For
     /// one that is built in, nothing changes.
     pub fn resource(mut self, resource: ResourceType) -> Self {
-        self.resources.push(resource);
+        self.world.resources.push(resource);
         self
     }
 
     /// How often a watch that asks for bookmarks gets one. Default: a minute, as kube-apiserver.
     pub fn bookmark_interval(mut self, interval: Duration) -> Self {
-        self.bookmark_interval = interval;
+        self.world.bookmark_interval = interval;
         self
     }
 
@@ -112,14 +99,14 @@ impl ApiServerBuilder {
     /// How many past events of one resource are kept; older versions are expired, also for open watches that
     /// are so far behind. Default: 32 768.
     pub fn history_limit(mut self, events: usize) -> Self {
-        self.history_limit = events;
+        self.world.store.history_limit = events;
         self
     }
 
     /// Lets objects be created in namespaces that do not exist. Default: this is answered with 404, as
     /// kube-apiserver does.
     pub fn without_namespace_check(mut self) -> Self {
-        self.check_namespaces = false;
+        self.world.store.check_namespaces = false;
         self
     }
 
@@ -146,17 +133,10 @@ impl ApiServerBuilder {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, self.port)),
             source,
         })?;
-        let config = StoreConfig {
-            seed: self.seed.unwrap_or_else(|| fastrand::u64(..)),
-            history_limit: self.history_limit,
-            check_namespaces: self.check_namespaces,
-        };
-        let mut store = Store::new(config, SystemTime::now());
-        for resource in &self.resources {
-            store.register_custom(resource);
-        }
+        let mut world = self.world;
+        world.store.seed = self.seed.unwrap_or_else(|| fastrand::u64(..));
         let server = ApiServer {
-            world: World::new(store, self.bookmark_interval),
+            world: world.build(),
             address,
             token: self.token.map(Into::into),
             listening: Mutex::new(None),

@@ -1,5 +1,6 @@
 //! The state of a simulated cluster, whether it is served over HTTP or not.
 
+mod config;
 mod objects;
 mod watching;
 
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+pub(crate) use self::config::WorldConfig;
 pub(crate) use self::watching::Watching;
 use crate::Status;
 use crate::fault::{Fault, Faults, RequestMatch};
