@@ -33,12 +33,27 @@ fn arrays_are_counted_in_the_order_of_their_brackets() {
         ("[[[[]]],[]]", &[2, 1, 1, 0, 0]),
         (r#"[{"a":1,"b":2},{"c":[1,2],"d":3}]"#, &[2, 2]),
         // Damage is not judged here.
-        ("[1,", &[2]),
+        ("[1,", &[1]),
+        ("[", &[1]),
         ("]]}[1", &[1]),
         (r#"["\"#, &[1]),
         ("", &[]),
     ] {
         assert_eq!(counted(raw), expected, "{raw}");
+    }
+}
+
+#[test]
+fn strings_end_at_their_own_quote_wherever_it_falls() {
+    for before in 0..20 {
+        for behind in 0..20 {
+            let (before, behind) = ("é".repeat(before), "]".repeat(behind));
+            for inner in ["", r#"\""#, r#"\\"#, r#"\\\""#, r#"\n,["#, r#"\\\\\"\"[,"#, "!#\u{a2}Z"] {
+                let raw = format!(r#"["{before}{inner}{behind}",[1,"{behind}"],2]"#);
+                assert_eq!(counted(&raw), [3, 2], "{raw}");
+                assert!(serde_json::from_str::<Value>(&raw).is_ok(), "{raw}");
+            }
+        }
     }
 }
 
