@@ -1,4 +1,4 @@
-//! Decoding on several threads, with the order kept.
+//! Decoding of several batches at a time, with the order kept.
 
 use std::collections::VecDeque;
 use std::future::Future as _;
@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 /// A batch smaller than this, in bytes, is decoded where it was read: handing it over would cost as much.
@@ -23,7 +24,7 @@ const HEAP_BYTES: usize = 768 << 10;
 /// Batches in the order in which they were read, some of them still being decoded.
 pub(super) struct Pipeline<O> {
     batches: VecDeque<Batch<O>>,
-    /// How many threads decode at most.
+    /// How many decode at most.
     decoders: usize,
     work: Arc<Mutex<Work>>,
     is_unpolled: bool,
@@ -82,11 +83,16 @@ impl<O: Send + 'static> Pipeline<O> {
     fn hand_over(&self, job: Job) {
         let mut work = self.work.lock();
         work.jobs.push_back(job);
-        if work.threads < self.decoders {
-            work.threads += 1;
+        if work.decoders < self.decoders {
+            work.decoders += 1;
             drop(work);
-            let thread = Thread { work: Arc::clone(&self.work), is_over: false };
-            drop(tokio::task::spawn_blocking(move || thread.run()));
+            let decoder = Decoder { work: Arc::clone(&self.work), is_over: false };
+            let runtime = Handle::current();
+            if runtime.metrics().num_workers() > 1 {
+                drop(runtime.spawn(decoder.run_among_tasks()));
+            } else {
+                drop(runtime.spawn_blocking(move || decoder.run()));
+            }
         }
     }
 
@@ -116,25 +122,35 @@ impl<O> Drop for Pipeline<O> {
 type Job = Box<dyn FnOnce() + Send>;
 
 /// What is to be decoded, and by how many.
-///
-/// A thread goes on while there is work: for each batch the next one would have to be woken, and every thread has a
-/// heap of its own.
 #[derive(Default)]
 struct Work {
     jobs: VecDeque<Job>,
-    threads: usize,
+    decoders: usize,
 }
 
-struct Thread {
+/// Decodes while there is work; for each batch the next one would have to be woken.
+///
+/// Where the runtime has several workers it is a task among others, which gives way after each batch: one to two
+/// milliseconds of a large type. The workers are also who drops the objects. With glibc, memory is given back to the
+/// heap of the thread that took it, at a cost if that is another one, and is of no use to others; so objects that are
+/// replaced by those of other threads make a store grow.
+struct Decoder {
     work: Arc<Mutex<Work>>,
     is_over: bool,
 }
 
-impl Thread {
+impl Decoder {
+    async fn run_among_tasks(mut self) {
+        while let Some(job) = self.next() {
+            decode(job);
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// On a thread of its own, beside the only one that the runtime has.
     fn run(mut self) {
         while let Some(job) = self.next() {
-            // Whoever waits for it sees that no answer will come.
-            drop(catch_unwind(AssertUnwindSafe(job)));
+            decode(job);
         }
     }
 
@@ -142,25 +158,30 @@ impl Thread {
         let mut work = self.work.lock();
         let job = work.jobs.pop_front();
         if job.is_none() {
-            work.threads -= 1;
+            work.decoders -= 1;
             self.is_over = true;
         }
         job
     }
 }
 
-impl Drop for Thread {
-    /// A runtime that shuts down drops it before it runs.
+impl Drop for Decoder {
+    /// A runtime that shuts down drops it before it is done.
     fn drop(&mut self) {
         if self.is_over {
             return;
         }
         let mut work = self.work.lock();
-        work.threads -= 1;
-        let orphans = if work.threads == 0 { std::mem::take(&mut work.jobs) } else { VecDeque::new() };
+        work.decoders -= 1;
+        let orphans = if work.decoders == 0 { std::mem::take(&mut work.jobs) } else { VecDeque::new() };
         drop(work);
         drop(orphans);
     }
+}
+
+/// Whoever waits for a job that panics sees that no answer will come.
+fn decode(job: Job) {
+    drop(catch_unwind(AssertUnwindSafe(job)));
 }
 
 /// glibc extends the heap of a thread, unless it is the first one, by no more than is asked for: with a system call
@@ -203,12 +224,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn there_are_no_more_threads_than_decoders() {
+    async fn no_more_decode_than_are_allowed_to() {
         let mut pipeline = Pipeline::new(1);
         for round in 0..100 {
             pipeline.push(LARGE_BYTES, move || round);
             pipeline.push(LARGE_BYTES, move || round);
-            assert!(pipeline.work.lock().threads <= 1);
+            assert!(pipeline.work.lock().decoders <= 1);
             assert_eq!(next(&mut pipeline).await.unwrap().unwrap(), round);
             assert_eq!(next(&mut pipeline).await.unwrap().unwrap(), round);
         }
@@ -234,9 +255,53 @@ mod tests {
         assert_eq!(next(&mut pipeline).await.unwrap().unwrap(), 2);
     }
 
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn several_workers_decode_at_the_same_time_and_in_order() {
+        let both = Arc::new(std::sync::Barrier::new(2));
+        let worker = |both: &Arc<std::sync::Barrier>| {
+            let both = Arc::clone(both);
+            move || {
+                both.wait();
+                std::thread::current().id()
+            }
+        };
+        let (first, second) = (worker(&both), worker(&both));
+        let workers = [tokio::spawn(async move { first() }), tokio::spawn(async move { second() })];
+        let mut ids = Vec::new();
+        for id in workers {
+            ids.push(id.await.unwrap());
+        }
+
+        let mut pipeline = Pipeline::new(2);
+        for number in 0..2 {
+            let (worker, ids) = (worker(&both), ids.clone());
+            pipeline.push(LARGE_BYTES, move || {
+                assert!(ids.contains(&worker()), "not a worker of the runtime");
+                number
+            });
+        }
+        for number in 0..2 {
+            assert_eq!(next(&mut pipeline).await.unwrap().unwrap(), number);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_panic_harms_no_other_batch_of_a_worker() {
+        let mut pipeline = Pipeline::new(1);
+        pipeline.push(LARGE_BYTES, || panic!("as a test"));
+        pipeline.push(LARGE_BYTES, || 2);
+        assert!(next(&mut pipeline).await.unwrap().is_err());
+        assert_eq!(next(&mut pipeline).await.unwrap().unwrap(), 2);
+    }
+
     #[test]
     fn a_runtime_that_is_gone_leaves_nobody_waiting() {
-        let gone = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let several = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+        nobody_waits_for(several);
+        nobody_waits_for(tokio::runtime::Builder::new_current_thread().build().unwrap());
+    }
+
+    fn nobody_waits_for(gone: tokio::runtime::Runtime) {
         let handle = gone.handle().clone();
         gone.shutdown_background();
         let mut pipeline = Pipeline::new(2);
@@ -251,7 +316,7 @@ mod tests {
             assert!(next(&mut pipeline).await.unwrap().is_err());
             assert!(next(&mut pipeline).await.is_none());
         });
-        assert_eq!(pipeline.work.lock().threads, 0);
+        assert_eq!(pipeline.work.lock().decoders, 0);
     }
 
     #[tokio::test]
