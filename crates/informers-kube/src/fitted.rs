@@ -110,7 +110,7 @@ fn behind_string(mut rest: &[u8]) -> &[u8] {
 #[inline]
 fn bytes_of(byte: u8, word: u64) -> u64 {
     const EACH: u64 = u64::MAX / 0xFF;
-    let differences = word ^ EACH * u64::from(byte);
+    let differences = word ^ (EACH * u64::from(byte));
     differences.wrapping_sub(EACH) & !differences & EACH << 7
 }
 
