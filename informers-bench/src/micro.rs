@@ -165,7 +165,7 @@ fn gets<P: AnyPod>(readers: usize, store: &Store<P>, keys: &[ObjectKey]) -> f64 
     let begun = Instant::now();
     on_threads(readers, |reader| {
         for at in 0..EACH {
-            black_box(store.get(keys[(at * 7 + reader) % keys.len()].as_str()));
+            black_box(store.get_by_key(&keys[(at * 7 + reader) % keys.len()]));
         }
     });
     rate(readers * EACH, begun)

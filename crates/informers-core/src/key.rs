@@ -3,9 +3,14 @@
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::fmt;
-use std::hash::{Hash, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+
+use hashbrown::DefaultHashBuilder;
+
+/// Seeded anew in each process, so that nobody can choose names whose hashes meet.
+static HASHER: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
 
 /// Names one object of a resource: `namespace/name`, or `name` where there is no namespace.
 ///
@@ -27,6 +32,8 @@ pub struct ObjectKey {
     text: Arc<str>,
     /// Where the name begins: 0 without a namespace, else one past the slash.
     name_start: u32,
+    /// Of the text. There is room for it, and whoever looks the key up need not touch the text for it.
+    hash: u32,
 }
 
 impl ObjectKey {
@@ -42,13 +49,18 @@ impl ObjectKey {
         text.push_str(name);
         // Names in Kubernetes have at most 253 bytes; a namespace of 4 GiB keeps working as a plain key.
         let name_start = u32::try_from(namespace.len() + 1).unwrap_or(0);
-        Self { text: text.into(), name_start }
+        Self::of(text.into(), name_start)
     }
 
     /// The key of a cluster-scoped object.
     #[must_use]
     pub fn cluster(name: &str) -> Self {
-        Self { text: name.into(), name_start: 0 }
+        Self::of(name.into(), 0)
+    }
+
+    fn of(text: Arc<str>, name_start: u32) -> Self {
+        let hash = Self::hash_text(&text);
+        Self { text, name_start, hash }
     }
 
     /// The namespace, or none for a cluster-scoped object.
@@ -70,6 +82,27 @@ impl ObjectKey {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
+    }
+
+    /// The hash of the text, which a key carries along: whoever keeps keys in a table of its own need not hash them.
+    ///
+    /// Equal keys have the same within one process, and another one in the next. It is not what [`Hash`] feeds to a
+    /// hasher.
+    ///
+    /// ```
+    /// # use informers_core::ObjectKey;
+    /// assert_eq!(ObjectKey::new("shop", "web").text_hash(), ObjectKey::hash_text("shop/web"));
+    /// ```
+    #[must_use]
+    pub fn text_hash(&self) -> u32 {
+        self.hash
+    }
+
+    /// The [`text_hash`](Self::text_hash) of the key that has this text.
+    #[must_use]
+    pub fn hash_text(text: &str) -> u32 {
+        let hash = HASHER.hash_one(text);
+        (hash ^ (hash >> 32)) as u32
     }
 }
 
@@ -107,7 +140,7 @@ impl fmt::Display for ObjectKey {
 
 impl PartialEq for ObjectKey {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.text, &other.text) || self.text == other.text
+        self.hash == other.hash && (Arc::ptr_eq(&self.text, &other.text) || self.text == other.text)
     }
 }
 
@@ -185,6 +218,14 @@ mod tests {
             error.to_string(),
             "unexpected key format \"a/b/c\": expected \"name\" or \"namespace/name\""
         );
+    }
+
+    #[test]
+    fn the_hash_takes_no_room_and_is_that_of_the_text() {
+        assert_eq!(size_of::<ObjectKey>(), 3 * size_of::<usize>());
+        let hashes = ["a", "b", "ns/a", ""].map(|text| text.parse::<ObjectKey>().unwrap().text_hash());
+        assert_eq!(hashes, ["a", "b", "ns/a", ""].map(ObjectKey::hash_text));
+        assert!(hashes[0] != hashes[1] || hashes[0] != hashes[2], "{hashes:?}");
     }
 
     #[test]

@@ -8,57 +8,61 @@ use informers_core::Entry;
 /// snapshot still holds copies 64 pointers.
 const BLOCK: usize = 64;
 
-type Block<T> = Arc<Vec<Entry<T>>>;
+/// The entries lie in the block itself: a get waits for one address less.
+type Block<T> = Arc<[Option<Entry<T>>; BLOCK]>;
 
 /// All blocks but the last are full, and none is empty.
-pub(crate) struct Blocks<T>(Vec<Block<T>>);
+pub(crate) struct Blocks<T> {
+    blocks: Vec<Block<T>>,
+    len: usize,
+}
 
 impl<T> Blocks<T> {
     pub(crate) fn with_capacity(entries: usize) -> Self {
-        Self(Vec::with_capacity(entries.div_ceil(BLOCK)))
+        Self { blocks: Vec::with_capacity(entries.div_ceil(BLOCK)), len: 0 }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.last().map_or(0, |last| (self.0.len() - 1) * BLOCK + last.len())
+        self.len
     }
 
-    pub(crate) fn get(&self, at: usize) -> &Entry<T> {
-        &self.0[at / BLOCK][at % BLOCK]
+    #[inline]
+    pub(crate) fn get(&self, at: usize) -> Option<&Entry<T>> {
+        self.blocks.get(at / BLOCK)?[at % BLOCK].as_ref()
     }
 
     /// Gives back what was there.
-    pub(crate) fn set(&mut self, at: usize, entry: Entry<T>) -> Entry<T> {
-        std::mem::replace(&mut Arc::make_mut(&mut self.0[at / BLOCK])[at % BLOCK], entry)
+    pub(crate) fn set(&mut self, at: usize, entry: Entry<T>) -> Option<Entry<T>> {
+        Arc::make_mut(&mut self.blocks[at / BLOCK])[at % BLOCK].replace(entry)
     }
 
     pub(crate) fn push(&mut self, entry: Entry<T>) {
-        match self.0.last_mut() {
-            Some(last) if last.len() < BLOCK => Arc::make_mut(last).push(entry),
-            last => {
-                // The first block of a small store grows as it needs.
-                let mut block = Vec::with_capacity(if last.is_some() { BLOCK } else { 1 });
-                block.push(entry);
-                self.0.push(Arc::new(block));
-            }
+        if self.len.is_multiple_of(BLOCK) {
+            self.blocks.push(Arc::new([const { None }; BLOCK]));
         }
+        let at = self.len;
+        self.len += 1;
+        self.set(at, entry);
     }
 
     /// Takes one out; the last one takes its place.
     pub(crate) fn swap_remove(&mut self, at: usize) -> Option<Entry<T>> {
-        let last = Arc::make_mut(self.0.last_mut()?).pop()?;
-        self.0.pop_if(|block| block.is_empty());
-        if at == self.len() { Some(last) } else { Some(self.set(at, last)) }
+        let last = self.len.checked_sub(1)?;
+        let entry = Arc::make_mut(&mut self.blocks[last / BLOCK])[last % BLOCK].take()?;
+        self.len = last;
+        self.blocks.truncate(last.div_ceil(BLOCK));
+        if at == last { Some(entry) } else { self.set(at, entry) }
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot<T> {
-        Snapshot(self.0.clone())
+        Snapshot { blocks: self.blocks.clone(), len: self.len }
     }
 
     /// The entries at these places, as they are now: by whatever counts up less.
     pub(crate) fn pick(&self, places: &[u32]) -> Picked<T> {
         // A block's count is at hand, an entry's mostly is not.
-        if places.len() <= BLOCK.max(self.0.len() / 8) {
-            Picked::Few(places.iter().map(|&at| self.get(at as usize).clone()).collect())
+        if places.len() <= BLOCK.max(self.blocks.len() / 8) {
+            Picked::Few(places.iter().filter_map(|&at| self.get(at as usize).cloned()).collect())
         } else {
             Picked::Many(self.snapshot(), places.to_vec())
         }
@@ -66,15 +70,18 @@ impl<T> Blocks<T> {
 }
 
 /// Entries as they were at one moment.
-pub(crate) struct Snapshot<T>(Vec<Block<T>>);
+pub(crate) struct Snapshot<T> {
+    blocks: Vec<Block<T>>,
+    len: usize,
+}
 
 impl<T> Snapshot<T> {
     pub(crate) fn len(&self) -> usize {
-        self.0.iter().map(|block| block.len()).sum()
+        self.len
     }
 
     pub(crate) fn visit(&self, f: impl FnMut(&Entry<T>)) {
-        self.0.iter().flat_map(|block| block.iter()).for_each(f);
+        self.blocks.iter().flat_map(|block| block.iter()).flatten().for_each(f);
     }
 
     pub(crate) fn to_vec(&self) -> Vec<Entry<T>> {
@@ -92,11 +99,12 @@ pub(crate) enum Picked<T> {
 }
 
 impl<T> Picked<T> {
-    pub(crate) fn visit(&self, mut f: impl FnMut(&Entry<T>)) {
+    pub(crate) fn visit(&self, f: impl FnMut(&Entry<T>)) {
         match self {
             Self::Few(entries) => entries.iter().for_each(f),
-            Self::Many(Snapshot(blocks), places) => {
-                places.iter().for_each(|&at| f(&blocks[at as usize / BLOCK][at as usize % BLOCK]));
+            Self::Many(Snapshot { blocks, .. }, places) => {
+                let entry = |&at: &u32| blocks[at as usize / BLOCK][at as usize % BLOCK].as_ref();
+                places.iter().filter_map(entry).for_each(f);
             }
         }
     }
@@ -164,7 +172,7 @@ mod tests {
         for places in [vec![], vec![3, 639, 64], (0..640).rev().step_by(2).collect()] {
             let picked = blocks.pick(&places);
             assert_eq!(matches!(picked, Picked::Few(_)), places.len() <= BLOCK);
-            let old = blocks.set(639, entry(7));
+            let old = blocks.set(639, entry(7)).unwrap();
             let seen: Vec<_> = picked.into_vec().iter().map(|entry| *entry.object() as u32).collect();
             assert_eq!(seen, places);
             blocks.set(639, old);

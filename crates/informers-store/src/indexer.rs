@@ -158,7 +158,7 @@ impl<T: Send + Sync + 'static> Indexer<T> {
         let shared = self.store.shared();
         loop {
             let definitions = self.writer().definitions().to_vec();
-            let mut content = Content::build(shared, &definitions, entries.clone());
+            let mut content = Content::build(&definitions, entries.clone());
             let writer = self.writer();
             // An index that was added meanwhile is not in the content.
             if writer.definitions().len() == definitions.len() {

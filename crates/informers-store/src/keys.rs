@@ -8,7 +8,7 @@ const CHUNK: usize = 64;
 /// The length that stands for "too long to be copied"; names in Kubernetes have at most 253 bytes.
 const LONG: u16 = u16::MAX;
 
-/// The keys of all entries by place, each with its hash.
+/// The keys of all entries by place.
 ///
 /// The text that an entry has of its key lies wherever it was decoded. A look-up compares keys, so it reads a
 /// copy among its neighbours instead of following two pointers. Chunks are small, so that no write ever has much
@@ -19,10 +19,9 @@ pub(crate) struct Keys {
     chunks: Vec<Chunk>,
 }
 
-/// A key's hash, and where its text is in its chunk.
+/// Where a key's text is in its chunk.
 #[derive(Clone, Copy)]
 struct Span {
-    hash: u32,
     start: u32,
     len: u16,
 }
@@ -39,33 +38,26 @@ impl Keys {
         Self { spans: Vec::with_capacity(keys), chunks: Vec::with_capacity(keys.div_ceil(CHUNK)) }
     }
 
-    pub(crate) fn hash(&self, at: usize) -> u32 {
-        self.spans[at].hash
-    }
-
-    /// Whether this is the key at a place. None if only the entry can tell.
-    pub(crate) fn is(&self, at: usize, hash: u32, key: &str) -> Option<bool> {
-        let span = self.spans[at];
-        if span.hash != hash {
-            return Some(false);
-        }
+    /// Whether this is the key at a place; false if there is no such place. None if only the entry can tell.
+    #[inline]
+    pub(crate) fn is(&self, at: usize, key: &str) -> Option<bool> {
+        let Some(span) = self.spans.get(at) else { return Some(false) };
         let text = &self.chunks[at / CHUNK].text;
         (span.len != LONG).then(|| text.get(span.range()) == Some(key.as_bytes()))
     }
 
-    pub(crate) fn push(&mut self, hash: u32, key: &str) {
+    pub(crate) fn push(&mut self, key: &str) {
         let at = self.spans.len();
         if at.is_multiple_of(CHUNK) {
             self.chunks.push(Chunk::default());
         }
-        let span = self.chunks[at / CHUNK].append(hash, key.as_bytes(), CHUNK - at % CHUNK);
+        let span = self.chunks[at / CHUNK].append(key.as_bytes(), CHUNK - at % CHUNK);
         self.spans.push(span);
     }
 
     /// Takes one out; the last one, whose text is `last_key`, takes its place.
     pub(crate) fn swap_remove(&mut self, at: usize, last_key: &str) {
         let last = self.spans.len() - 1;
-        let Span { hash, .. } = self.spans[last];
         self.forget(last);
         self.spans.pop();
         if last.is_multiple_of(CHUNK) {
@@ -73,7 +65,7 @@ impl Keys {
         }
         if at < last {
             self.forget(at);
-            self.spans[at] = self.chunks[at / CHUNK].append(hash, last_key.as_bytes(), 1);
+            self.spans[at] = self.chunks[at / CHUNK].append(last_key.as_bytes(), 1);
         }
     }
 
@@ -99,9 +91,9 @@ impl Keys {
 
 impl Chunk {
     /// `more`: how many keys like this one may still come.
-    fn append(&mut self, hash: u32, key: &[u8], more: usize) -> Span {
+    fn append(&mut self, key: &[u8], more: usize) -> Span {
         let Some(len) = u16::try_from(key.len()).ok().filter(|len| *len != LONG) else {
-            return Span { hash, start: 0, len: LONG };
+            return Span { start: 0, len: LONG };
         };
         if self.text.capacity() - self.text.len() < key.len() {
             self.text.reserve_exact(more * key.len());
@@ -109,7 +101,7 @@ impl Chunk {
         // A chunk has 64 keys of less than 64 KiB, and as much again that is dead.
         let start = self.text.len() as u32;
         self.text.extend_from_slice(key);
-        Span { hash, start, len }
+        Span { start, len }
     }
 }
 
@@ -133,10 +125,11 @@ mod tests {
         assert_eq!(keys.chunks.len(), model.len().div_ceil(CHUNK));
         for (at, key) in model.iter().enumerate() {
             let long = key.len() >= usize::from(LONG);
-            assert_eq!(keys.hash(at), key.len() as u32);
-            assert_eq!(keys.is(at, key.len() as u32, key), (!long).then_some(true), "{at}");
-            assert_eq!(keys.is(at, key.len() as u32, "other"), (!long).then_some(false));
-            assert_eq!(keys.is(at, 0, key), Some(false));
+            assert_eq!(keys.is(at, key), (!long).then_some(true), "{at}");
+            assert_eq!(keys.is(at, "other"), (!long).then_some(false));
+        }
+        for key in ["", "other"] {
+            assert_eq!(keys.is(model.len(), key), Some(false));
         }
     }
 
@@ -147,7 +140,7 @@ mod tests {
         let mut random = 7_usize;
         for round in 0..40 {
             for _ in 0..50 {
-                keys.push(key(next).len() as u32, &key(next));
+                keys.push(&key(next));
                 model.push(key(next));
                 next += 1;
             }

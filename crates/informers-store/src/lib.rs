@@ -71,6 +71,7 @@ mod shared;
 mod sink;
 mod staging;
 mod store;
+mod table;
 mod undelta;
 mod values;
 mod writer;

@@ -7,8 +7,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hashbrown::HashTable;
 
-use crate::primary::spread;
-
 /// A value computed outside the lock, with its hash. Taken only if it opens a new posting.
 pub(crate) type Staged<V> = (u32, Option<V>);
 
@@ -53,6 +51,11 @@ enum Places {
     One(Place),
     #[allow(clippy::box_collection, reason = "16 bytes per object and index instead of 24")]
     Many(Box<Vec<Place>>),
+}
+
+/// Tables take their bucket from the low bits and their tag from the high ones.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 /// Postings of any value type.

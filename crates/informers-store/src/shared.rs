@@ -1,12 +1,10 @@
 //! What readers, index handles and the writer share, behind one sharded lock.
 
 use std::collections::BTreeMap;
-use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteGuard};
-use hashbrown::DefaultHashBuilder;
-use informers_core::ResourceVersion;
+use informers_core::{Entry, ResourceVersion};
 
 use crate::definition::Definition;
 use crate::error::{IndexError, IndexErrors};
@@ -18,7 +16,6 @@ use crate::primary::Primary;
 /// of index values, and nothing of the user's is dropped.
 pub(crate) struct Shared<T> {
     inner: ShardedLock<Inner<T>>,
-    hasher: DefaultHashBuilder,
     index_errors: Mutex<IndexErrors>,
 }
 
@@ -40,11 +37,7 @@ impl<T> Shared<T> {
             names: BTreeMap::new(),
             version: ResourceVersion::default(),
         };
-        Self {
-            inner: ShardedLock::new(inner),
-            hasher: DefaultHashBuilder::default(),
-            index_errors: Mutex::default(),
-        }
+        Self { inner: ShardedLock::new(inner), index_errors: Mutex::default() }
     }
 
     // A panic under the lock could only come from the `Eq` or `Clone` of an index value that a reader looks up.
@@ -52,13 +45,13 @@ impl<T> Shared<T> {
         self.inner.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn write(&self) -> ShardedLockWriteGuard<'_, Inner<T>> {
-        self.inner.write().unwrap_or_else(PoisonError::into_inner)
+    #[inline]
+    pub(crate) fn read_entry(&self, hash: u32, key: &str) -> Option<Entry<T>> {
+        self.read().primary.get(hash, key).cloned()
     }
 
-    pub(crate) fn hash(&self, key: &str) -> u32 {
-        let hash = self.hasher.hash_one(key);
-        (hash ^ (hash >> 32)) as u32
+    pub(crate) fn write(&self) -> ShardedLockWriteGuard<'_, Inner<T>> {
+        self.inner.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn report(&self, errors: Vec<IndexError>) {

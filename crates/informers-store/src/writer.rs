@@ -93,21 +93,20 @@ impl<T: Send + Sync + 'static> StoreWriter<T> {
     /// The entry under a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<Entry<T>> {
-        self.shared.read().primary.get(self.shared.hash(key), key).cloned()
+        self.shared.read_entry(ObjectKey::hash_text(key), key)
     }
 
     /// Puts an entry under its key, and gives what was there.
     pub fn insert(&mut self, entry: Entry<T>) -> Option<Entry<T>> {
-        let hash = self.shared.hash(entry.key().as_str());
         self.stager.stage(&entry);
-        let old = insert(&mut self.shared.write(), &mut self.stager, hash, entry, self.parity);
+        let old = insert(&mut self.shared.write(), &mut self.stager, entry, self.parity);
         self.finish();
         old
     }
 
     /// Removes what is under a key, and gives it. The version of the store stays.
     pub fn remove(&mut self, key: &str) -> Option<Entry<T>> {
-        let hash = self.shared.hash(key);
+        let hash = ObjectKey::hash_text(key);
         let old = remove(&mut self.shared.write(), &mut self.stager, hash, key);
         self.finish();
         old
@@ -191,7 +190,7 @@ impl<T: Send + Sync + 'static> StoreWriter<T> {
     ///
     /// The new content is built beside the old one, so readers are not held up.
     pub fn replace(&mut self, entries: Vec<Entry<T>>, version: ResourceVersion) {
-        let mut content = Content::build(&self.shared, &self.stager.definitions, entries);
+        let mut content = Content::build(&self.stager.definitions, entries);
         content.exchange(&self.shared, version);
         self.shared.report(content.errors);
     }
@@ -234,8 +233,7 @@ impl<T: Send + Sync + 'static> StoreWriter<T> {
     }
 
     pub(crate) fn insert_staged(&mut self, stager: &mut Stager<T>, entry: Entry<T>) -> Option<Entry<T>> {
-        let hash = self.shared.hash(entry.key().as_str());
-        insert(&mut self.shared.write(), stager, hash, entry, self.parity)
+        insert(&mut self.shared.write(), stager, entry, self.parity)
     }
 
     /// Installs what was built without the turn to write, unless something was written since.
@@ -273,16 +271,11 @@ pub(crate) struct Content<T> {
 }
 
 impl<T: Send + Sync + 'static> Content<T> {
-    pub(crate) fn build(
-        shared: &Shared<T>,
-        definitions: &[Arc<dyn AnyDefinition<T>>],
-        entries: Vec<Entry<T>>,
-    ) -> Self {
+    pub(crate) fn build(definitions: &[Arc<dyn AnyDefinition<T>>], entries: Vec<Entry<T>>) -> Self {
         let mut primary = Primary::with_capacity(entries.len());
         for entry in entries {
-            let hash = shared.hash(entry.key().as_str());
-            let at = primary.place(hash, entry.key().as_str());
-            primary.put(at, hash, entry);
+            let at = primary.place(entry.key());
+            primary.put(at, entry);
         }
         let all = primary.entries().snapshot();
         let mut errors = Vec::new();
@@ -308,17 +301,16 @@ fn commit<T: Send + Sync + 'static>(
     version: Option<ResourceVersion>,
     parity: Parity,
 ) -> Vec<Option<Entry<T>>> {
-    let hashes: Vec<_> = writes.iter().map(|write| shared.hash(write.key().as_str())).collect();
     let mut old = Vec::with_capacity(writes.len());
     let mut final_states = Vec::new();
     let mut inner = shared.write();
-    for (write, hash) in writes.into_iter().zip(hashes) {
+    for write in writes {
         old.push(match write {
-            Write::Insert(entry) => insert(&mut inner, stager, hash, entry, parity),
-            Write::Remove(key) => remove(&mut inner, stager, hash, key.as_str()),
+            Write::Insert(entry) => insert(&mut inner, stager, entry, parity),
+            Write::Remove(key) => remove(&mut inner, stager, key.text_hash(), key.as_str()),
             Write::RemoveAs(entry) => {
                 follow(&mut inner.version, entry.version(), parity);
-                let old = remove(&mut inner, stager, hash, entry.key().as_str());
+                let old = remove(&mut inner, stager, entry.key().text_hash(), entry.key().as_str());
                 final_states.push(entry);
                 old
             }
@@ -334,14 +326,13 @@ fn commit<T: Send + Sync + 'static>(
 fn insert<T: Send + Sync + 'static>(
     inner: &mut Inner<T>,
     stager: &mut Stager<T>,
-    hash: u32,
     entry: Entry<T>,
     parity: Parity,
 ) -> Option<Entry<T>> {
     follow(&mut inner.version, entry.version(), parity);
-    let at = inner.primary.place(hash, entry.key().as_str());
+    let at = inner.primary.place(entry.key());
     stager.put(&mut inner.indexes, at, entry.key());
-    inner.primary.put(at, hash, entry)
+    inner.primary.put(at, entry)
 }
 
 fn remove<T: Send + Sync + 'static>(
