@@ -5,7 +5,8 @@ use std::ops::Range;
 /// Keys per chunk of text.
 const CHUNK: usize = 64;
 
-/// The length that stands for "too long to be copied"; names in Kubernetes have at most 253 bytes.
+/// The length that stands for "not copied, since a chunk has no room for it". Names in Kubernetes have at most 253
+/// bytes, and a chunk takes 64 KiB.
 const LONG: u16 = u16::MAX;
 
 /// The keys of all entries by place.
@@ -19,10 +20,10 @@ pub(crate) struct Keys {
     chunks: Vec<Chunk>,
 }
 
-/// Where a key's text is in its chunk.
+/// Where a key's text is in its chunk: small, so that many share a cache line.
 #[derive(Clone, Copy)]
 struct Span {
-    start: u32,
+    start: u16,
     len: u16,
 }
 
@@ -83,7 +84,8 @@ impl Keys {
         chunk.text.reserve_exact(old.len());
         for span in self.spans[at / CHUNK * CHUNK..].iter_mut().take(CHUNK) {
             let range = span.range();
-            span.start = chunk.text.len() as u32;
+            // What is left is less than half of what two u16 can reach.
+            span.start = chunk.text.len() as u16;
             chunk.text.extend_from_slice(&old[range]);
         }
     }
@@ -92,14 +94,15 @@ impl Keys {
 impl Chunk {
     /// `more`: how many keys like this one may still come.
     fn append(&mut self, key: &[u8], more: usize) -> Span {
-        let Some(len) = u16::try_from(key.len()).ok().filter(|len| *len != LONG) else {
+        let (Ok(start), Ok(len)) = (u16::try_from(self.text.len()), u16::try_from(key.len())) else {
             return Span { start: 0, len: LONG };
         };
+        if len == LONG {
+            return Span { start: 0, len };
+        }
         if self.text.capacity() - self.text.len() < key.len() {
             self.text.reserve_exact(more * key.len());
         }
-        // A chunk has 64 keys of less than 64 KiB, and as much again that is dead.
-        let start = self.text.len() as u32;
         self.text.extend_from_slice(key);
         Span { start, len }
     }
@@ -107,7 +110,7 @@ impl Chunk {
 
 impl Span {
     fn range(self) -> Range<usize> {
-        let start = self.start as usize;
+        let start = usize::from(self.start);
         start..start + if self.len == LONG { 0 } else { usize::from(self.len) }
     }
 }
@@ -117,16 +120,22 @@ mod tests {
     use super::*;
 
     fn key(n: usize) -> String {
-        if n % 50 == 7 { "long".repeat(20_000) + &n.to_string() } else { format!("ns-{}/pod-{n}", n % 3) }
+        match n % 50 {
+            7 => "long".repeat(20_000) + &n.to_string(),
+            // Of these a chunk has room for some only.
+            3 | 13 | 23 | 33 | 43 => "wide".repeat(4_000) + &n.to_string(),
+            _ => format!("ns-{}/pod-{n}", n % 3),
+        }
     }
 
     fn check(keys: &Keys, model: &[String]) {
         assert_eq!(keys.spans.len(), model.len());
         assert_eq!(keys.chunks.len(), model.len().div_ceil(CHUNK));
         for (at, key) in model.iter().enumerate() {
-            let long = key.len() >= usize::from(LONG);
-            assert_eq!(keys.is(at, key), (!long).then_some(true), "{at}");
-            assert_eq!(keys.is(at, "other"), (!long).then_some(false));
+            let copied = keys.spans[at].len != LONG;
+            assert!(!copied || key.len() < usize::from(LONG));
+            assert_eq!(keys.is(at, key), copied.then_some(true), "{at}");
+            assert_eq!(keys.is(at, "other"), copied.then_some(false));
         }
         for key in ["", "other"] {
             assert_eq!(keys.is(model.len(), key), Some(false));
@@ -154,6 +163,9 @@ mod tests {
             }
             check(&keys, &model);
         }
+        let wide = (0..model.len()).filter(|&at| model[at].starts_with("wide"));
+        let copied: Vec<_> = wide.map(|at| keys.spans[at].len != LONG).collect();
+        assert!(copied.contains(&true) && copied.contains(&false));
         for chunk in &keys.chunks {
             assert!(chunk.dead <= chunk.text.len() / 2);
         }

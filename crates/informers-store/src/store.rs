@@ -49,15 +49,15 @@ impl<T: Send + Sync + 'static> Store<T> {
         &self.shared
     }
 
-    /// The entry under a key, `namespace/name` or `name`. Whoever has an [`ObjectKey`] is served faster by
-    /// [`get_by_key`](Self::get_by_key).
+    /// The entry under a key, `namespace/name` or `name`. With an [`ObjectKey`] at hand, [`get_by_key`](Self::get_by_key)
+    /// need not hash the text.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<Entry<T>> {
         self.shared.read_entry(ObjectKey::hash_text(key), key)
     }
 
-    /// The entry under a key (client-go's `GetByKey`). The key brings its hash along, so this is faster than
-    /// [`get`](Self::get) with its text.
+    /// The entry under a key (client-go's `GetByKey`). The key brings its hash along, which [`get`](Self::get) works out
+    /// from the text.
     ///
     /// ```
     /// use informers_core::{Entry, ObjectKey};
