@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use serde::de::{DeserializeOwned, Deserializer as _, Error as _, IgnoredAny, MapAccess, Visitor};
 
-use crate::{Decode, DecodeError, DecodeErrorKind, Entry, ObjectKey, Representation};
+use crate::{Decode, DecodeError, DecodeErrorKind, Entry, ObjectKey, Representation, replace_invalid_text};
 
 /// Reads objects of any serde type from JSON.
 ///
@@ -69,11 +69,18 @@ impl<T: DeserializeOwned + Send + Sync + 'static> Decode<T> for JsonDecoder<T> {
     }
 
     fn decode(&self, raw: &[u8]) -> Result<Entry<T>, DecodeError> {
-        let identity = identity(raw)?;
-        let object = serde_json::from_slice(raw).map_err(|_| DecodeError::locate::<T>(raw))?;
-        let key = ObjectKey::new(&identity.namespace, &identity.name);
-        Ok(Entry::new(key, identity.uid.as_str().into(), identity.version.as_str().into(), object))
+        read(raw).or_else(|error| match replace_invalid_text(raw) {
+            Some(mended) if error.kind() == DecodeErrorKind::Malformed => read(&mended),
+            _ => Err(error),
+        })
     }
+}
+
+fn read<T: DeserializeOwned>(raw: &[u8]) -> Result<Entry<T>, DecodeError> {
+    let identity = identity(raw)?;
+    let object = serde_json::from_slice(raw).map_err(|_| DecodeError::locate::<T>(raw))?;
+    let key = ObjectKey::new(&identity.namespace, &identity.name);
+    Ok(Entry::new(key, identity.uid.as_str().into(), identity.version.as_str().into(), object))
 }
 
 impl DecodeError {
@@ -269,6 +276,23 @@ mod tests {
     fn a_cluster_scoped_object_has_no_namespace() {
         let entry = decode(r#"{"metadata":{"name":"n","uid":"u","resourceVersion":"7"}}"#).unwrap();
         assert_eq!((entry.key().namespace(), entry.key().name()), (None, "n"));
+    }
+
+    #[test]
+    fn text_that_is_no_unicode_costs_no_object() {
+        #[derive(serde::Deserialize)]
+        struct Note {
+            text: String,
+        }
+        for raw in [
+            &br#"{"metadata":{"name":"a"},"text":"\ud83d!"}"#[..],
+            b"{\"metadata\":{\"name\":\"a\"},\"text\":\"\xFF!\"}",
+        ] {
+            assert_eq!(JsonDecoder::<Note>::new().decode(raw).unwrap().text, "\u{FFFD}!");
+        }
+        // What else is wrong is told with its place.
+        let error = decode(r#"{"metadata":{"name":"a","x":"\ud83d"},"size":"\ud83d"}"#).unwrap_err();
+        assert_eq!((error.kind(), error.path()), (DecodeErrorKind::Malformed, Some("size")));
     }
 
     #[test]

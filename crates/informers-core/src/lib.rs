@@ -56,6 +56,8 @@ mod selector;
 mod sink;
 mod transform;
 mod uid;
+#[cfg(feature = "json")]
+mod unicode;
 mod version;
 pub mod wait;
 
@@ -80,4 +82,6 @@ pub use selector::{
 pub use sink::{Sink, SinkError, Stage};
 pub use transform::{Transform, TransformError};
 pub use uid::Uid;
+#[cfg(feature = "json")]
+pub use unicode::replace_invalid_text;
 pub use version::ResourceVersion;

@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use informers_core::{Decode, DecodeError, DecodeErrorKind, Entry, ObjectKey, Representation, ResourceType};
+use informers_core::{
+    Decode, DecodeError, DecodeErrorKind, Entry, ObjectKey, Representation, ResourceType,
+    replace_invalid_text,
+};
 use kube_core::metadata::{PartialObjectMeta, TypeMeta};
 use kube_core::object::Object;
 use kube_core::{DynamicObject, Resource};
 use serde::de::DeserializeOwned;
 
-use crate::fitted;
+use crate::{deep, fitted};
 
 /// Reads objects of kube's and k8s-openapi's types; key, uid and version come from the object's own metadata,
 /// so the bytes are parsed once. The lengths of arrays are counted beforehand, so that no `Vec` of an object keeps
@@ -78,7 +81,7 @@ impl<K: Resource + DeserializeOwned + Send + Sync + 'static> Decode<K> for KubeD
     }
 
     fn decode(&self, raw: &[u8]) -> Result<Entry<K>, DecodeError> {
-        let mut object = fitted::from_slice(raw).map_err(|_| DecodeError::locate::<K>(raw))?;
+        let mut object = read::<K>(raw)?;
         (self.complete)(&mut object);
         let meta = object.meta();
         let name = meta.name.as_deref().unwrap_or_default();
@@ -89,6 +92,20 @@ impl<K: Resource + DeserializeOwned + Send + Sync + 'static> Decode<K> for KubeD
         let uid = meta.uid.as_deref().unwrap_or_default().into();
         let version = meta.resource_version.as_deref().unwrap_or_default().into();
         Ok(Entry::new(key, uid, version, object))
+    }
+}
+
+/// As JSON is read, but what is rare and no fault of the object is tried once more.
+fn read<K: DeserializeOwned + Send>(raw: &[u8]) -> Result<K, DecodeError> {
+    if let Ok(object) = fitted::from_slice(raw) {
+        return Ok(object);
+    }
+    let mended = replace_invalid_text(raw);
+    let text = mended.as_deref().unwrap_or(raw);
+    match deep::from_slice(text) {
+        Some(Ok(object)) => Ok(object),
+        None if mended.is_some() => fitted::from_slice(text).map_err(|_| DecodeError::locate::<K>(text)),
+        _ => Err(DecodeError::locate::<K>(text)),
     }
 }
 
@@ -151,6 +168,28 @@ mod tests {
             resource::<Pod>().decoder().decode(&raw(r#","spec":{"containers":[{"name":7}]}"#)).unwrap_err();
         assert_eq!(error.kind(), DecodeErrorKind::Malformed);
         assert_eq!(error.path(), Some("spec.containers[0].name"));
+    }
+
+    #[test]
+    fn what_go_reads_and_serde_does_not_costs_no_object() {
+        let nested = |depth: usize| {
+            raw(&format!(r#","spec":{}1{}"#, r#"{"a":["#.repeat(depth / 2), "]}".repeat(depth / 2)))
+        };
+        let widgets = dynamic(crate::resource_type::<Widget>());
+        for depth in [100, 200, 500] {
+            let widget = widgets.decoder().decode(&nested(depth)).unwrap();
+            let mut value = &widget.data["spec"];
+            for _ in 0..depth / 2 {
+                value = &value["a"][0];
+            }
+            assert_eq!(*value, 1);
+        }
+        let error = widgets.decoder().decode(&nested(100_000)).unwrap_err();
+        assert_eq!(error.kind(), DecodeErrorKind::Malformed);
+
+        let pod =
+            resource::<Pod>().decoder().decode(&raw(r#","spec":{"containers":[],"nodeName":"n\udead"}"#));
+        assert_eq!(pod.unwrap().spec.as_ref().unwrap().node_name.as_deref(), Some("n\u{FFFD}"));
     }
 
     #[test]

@@ -35,6 +35,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod decoder;
+mod deep;
 mod fitted;
 mod resource;
 #[cfg(feature = "client")]

@@ -168,7 +168,7 @@ pub(crate) fn peek_frame(raw: &[u8]) -> (Option<String>, Identity<'static>) {
     (event_type, identity.into_owned())
 }
 
-fn malformed(raw: &[u8], problem: FrameProblem) -> Error {
+pub(crate) fn malformed(raw: &[u8], problem: FrameProblem) -> Error {
     let (event_type, identity) = peek_frame(raw);
     Error::MalformedFrame(Box::new(MalformedFrame { problem, event_type, identity, excerpt: excerpt(raw) }))
 }

@@ -87,6 +87,21 @@ pub(crate) enum RawValue<P> {
     Skipped,
 }
 
+/// What there was of a value that was left unfinished: the next one begins where it cannot go on.
+pub(crate) struct Unfinished(pub(crate) Vec<u8>);
+
+/// How far to look for the end of a line at a time: frames may come without any.
+const LINE_WINDOW: usize = 4096;
+
+/// Where a value stands among the lines.
+#[derive(Debug, Default)]
+struct Lines {
+    /// The last byte of the value that is no white space.
+    last: u8,
+    /// Only white space came since the last line break.
+    at_start: bool,
+}
+
 /// Reads one value that may span chunks. A value inside one chunk is a slice of it; any other is gathered, and no
 /// more bytes than the limit are ever held.
 #[derive(Debug)]
@@ -94,6 +109,7 @@ pub(crate) struct ValueReader<P> {
     scanner: ValueScanner,
     gathered: Vec<u8>,
     size: u64,
+    lines: Lines,
     peeked: Option<P>,
     /// Reads what can be known from the beginning of a value that is too large.
     peek: fn(&[u8]) -> P,
@@ -101,7 +117,14 @@ pub(crate) struct ValueReader<P> {
 
 impl<P> ValueReader<P> {
     pub(crate) fn new(peek: fn(&[u8]) -> P) -> Self {
-        Self { scanner: ValueScanner::default(), gathered: Vec::new(), size: 0, peeked: None, peek }
+        Self {
+            scanner: ValueScanner::default(),
+            gathered: Vec::new(),
+            size: 0,
+            lines: Lines::default(),
+            peeked: None,
+            peek,
+        }
     }
 
     /// How much of an unfinished value was read.
@@ -129,37 +152,124 @@ impl<P> ValueReader<P> {
         loop {
             let front = input.front()?;
             let end = self.scanner.scan(front);
-            let piece = input.take(end.unwrap_or(front.len()));
-            self.size += piece.len() as u64;
-            match keep {
-                Keep::Nothing => {}
-                Keep::UpTo(_) if self.peeked.is_some() => {}
-                Keep::UpTo(limit) if self.size > limit as u64 => {
-                    self.peeked = Some(if self.gathered.is_empty() {
-                        (self.peek)(&piece)
-                    } else {
-                        // What is over the limit is not needed, so that the buffer need not grow beyond it.
-                        let room = limit.saturating_sub(self.gathered.len()).min(piece.len());
-                        self.gathered.extend_from_slice(&piece[..room]);
-                        (self.peek)(&self.gathered)
-                    });
-                    self.gathered = Vec::new();
-                }
-                Keep::UpTo(_) if end.is_some() && self.gathered.is_empty() => {
-                    self.size = 0;
-                    return Some(RawValue::Whole(piece));
-                }
-                Keep::UpTo(_) => self.gathered.extend_from_slice(&piece),
-            }
-            if end.is_some() {
-                let size = std::mem::take(&mut self.size);
-                let gathered = std::mem::take(&mut self.gathered);
-                return Some(match (keep, self.peeked.take()) {
-                    (Keep::Nothing, _) => RawValue::Skipped,
-                    (_, Some(peeked)) => RawValue::TooLarge { size, peeked },
-                    (_, None) => RawValue::Whole(Bytes::from(gathered)),
-                });
+            let length = end.unwrap_or(front.len());
+            if let Some(value) = self.put(input, length, end.is_some(), keep) {
+                return Some(value);
             }
         }
     }
+
+    /// As [`ValueReader::read`], for a value that should be followed by a line break if by anything: one that was
+    /// left unfinished does not swallow those on the lines behind it.
+    pub(crate) fn read_among_lines(
+        &mut self,
+        input: &mut Input,
+        keep: Keep,
+    ) -> Option<Result<RawValue<P>, Unfinished>> {
+        loop {
+            let front = input.front()?;
+            let (length, found) = self.look(front);
+            if let Found::Break = found {
+                let piece = input.take(length);
+                self.scanner.leave();
+                self.lines = Lines::default();
+                let size = std::mem::take(&mut self.size) + piece.len() as u64;
+                let mut gathered = std::mem::take(&mut self.gathered);
+                return Some(match self.peeked.take() {
+                    Some(peeked) => Ok(RawValue::TooLarge { size, peeked }),
+                    None => {
+                        gathered.extend_from_slice(&piece);
+                        Err(Unfinished(gathered))
+                    }
+                });
+            }
+            let is_end = matches!(found, Found::End);
+            if let Some(value) = self.put(input, length, is_end, keep) {
+                self.lines = Lines::default();
+                return Some(Ok(value));
+            }
+        }
+    }
+
+    /// Looks at `front` up to the end of the value, a line on which it breaks off, or all of it.
+    fn look(&mut self, front: &[u8]) -> (usize, Found) {
+        let mut at = 0;
+        while let Some(rest) = front.get(at..).filter(|rest| !rest.is_empty()) {
+            if self.lines.at_start {
+                let spaces = rest.iter().position(|&byte| !is_space(byte));
+                self.scanner.scan(&rest[..spaces.unwrap_or(rest.len())]);
+                let Some(spaces) = spaces else { break };
+                at += spaces;
+                // An object stands behind one of these, or it begins a value of its own.
+                if rest.get(spaces) == Some(&b'{') && !matches!(self.lines.last, b':' | b',' | b'[') {
+                    return (at, Found::Break);
+                }
+                self.lines.at_start = false;
+                continue;
+            }
+            let window = &rest[..rest.len().min(LINE_WINDOW)];
+            let line_break = memchr::memchr(b'\n', window);
+            let line = &window[..line_break.map_or(window.len(), |index| index + 1)];
+            if let Some(end) = self.scanner.scan(line) {
+                return (at + end, Found::End);
+            }
+            at += line.len();
+            if let Some(last) = line.iter().rev().find(|&&byte| !is_space(byte)) {
+                self.lines.last = *last;
+            }
+            if line_break.is_some() {
+                // No string holds a raw line break.
+                if self.scanner.is_in_string() {
+                    return (at, Found::Break);
+                }
+                self.lines.at_start = true;
+            }
+        }
+        (front.len(), Found::Nothing)
+    }
+
+    /// Takes the next `length` bytes of the value.
+    fn put(&mut self, input: &mut Input, length: usize, is_end: bool, keep: Keep) -> Option<RawValue<P>> {
+        let piece = input.take(length);
+        self.size += piece.len() as u64;
+        match keep {
+            Keep::Nothing => {}
+            Keep::UpTo(_) if self.peeked.is_some() => {}
+            Keep::UpTo(limit) if self.size > limit as u64 => {
+                self.peeked = Some(if self.gathered.is_empty() {
+                    (self.peek)(&piece)
+                } else {
+                    // What is over the limit is not needed, so that the buffer need not grow beyond it.
+                    let room = limit.saturating_sub(self.gathered.len()).min(piece.len());
+                    self.gathered.extend_from_slice(&piece[..room]);
+                    (self.peek)(&self.gathered)
+                });
+                self.gathered = Vec::new();
+            }
+            Keep::UpTo(_) if is_end && self.gathered.is_empty() => {
+                self.size = 0;
+                return Some(RawValue::Whole(piece));
+            }
+            Keep::UpTo(_) => self.gathered.extend_from_slice(&piece),
+        }
+        if !is_end {
+            return None;
+        }
+        let size = std::mem::take(&mut self.size);
+        let gathered = std::mem::take(&mut self.gathered);
+        Some(match (keep, self.peeked.take()) {
+            (Keep::Nothing, _) => RawValue::Skipped,
+            (_, Some(peeked)) => RawValue::TooLarge { size, peeked },
+            (_, None) => RawValue::Whole(Bytes::from(gathered)),
+        })
+    }
+}
+
+/// What was found in a piece of a value among lines.
+enum Found {
+    /// The value ends there.
+    End,
+    /// Another one begins there or behind.
+    Break,
+    Nothing,
 }

@@ -57,6 +57,16 @@ impl ValueScanner {
         self.inner_end
     }
 
+    /// Whether the value being read stands inside a string.
+    pub(crate) fn is_in_string(&self) -> bool {
+        self.in_string
+    }
+
+    /// Leaves the value being read unfinished, and is ready for the next one.
+    pub(crate) fn leave(&mut self) {
+        *self = Self { scanned: self.scanned, ..Self::default() };
+    }
+
     /// How many bytes were looked at since the scanner was made: the measure of "linear time".
     #[cfg(test)]
     pub(crate) fn scanned(&self) -> u64 {

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 
-use crate::frame::{of_usual_form, peek_frame};
-use crate::input::{Input, Keep, RawValue, ValueReader};
+use crate::frame::{malformed, of_usual_form, peek_frame};
+use crate::input::{Input, Keep, RawValue, Unfinished, ValueReader};
 use crate::object::excerpt;
 use crate::{DEFAULT_MAX_SIZE, Error, FrameProblem, Identity, MalformedFrame, TooLarge, WatchFrame};
 
@@ -13,8 +13,9 @@ use crate::{DEFAULT_MAX_SIZE, Error, FrameProblem, Identity, MalformedFrame, Too
 /// stand inside a pretty-printed frame. Bytes are looked at once, however small the pieces they come in, and a
 /// piece may end inside a multi-byte character. A frame that lies within one chunk is a slice of it.
 ///
-/// No error ends the stream here: a frame over the limit, or lines that begin with no object, are passed, reported
-/// once and left behind.
+/// No error ends the stream here: a frame over the limit, one that was left unfinished, or lines that begin with no
+/// object, are passed, reported once and left behind. A frame counts as unfinished where a line ends inside a string,
+/// or where the next line begins an object that nothing in the frame announces.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -114,12 +115,14 @@ impl WatchFramer {
                 },
                 Phase::InFrame => {
                     let keep = Keep::UpTo(self.max_frame_size);
-                    let Some(frame) = self.reader.read(&mut self.input, keep) else { return Ok(None) };
+                    let Some(frame) = self.reader.read_among_lines(&mut self.input, keep) else {
+                        return Ok(None);
+                    };
                     self.phase = Phase::Between;
                     self.stray_text_reported = false;
                     match frame {
-                        RawValue::Whole(frame) => return Ok(Some(frame)),
-                        RawValue::TooLarge { size, peeked: (event_type, identity) } => {
+                        Ok(RawValue::Whole(frame)) => return Ok(Some(frame)),
+                        Ok(RawValue::TooLarge { size, peeked: (event_type, identity) }) => {
                             let limit = self.max_frame_size;
                             return Err(Error::TooLarge(Box::new(TooLarge {
                                 size,
@@ -128,7 +131,8 @@ impl WatchFramer {
                                 identity,
                             })));
                         }
-                        RawValue::Skipped => {}
+                        Err(Unfinished(rest)) => return Err(malformed(&rest, FrameProblem::Syntax)),
+                        Ok(RawValue::Skipped) => {}
                     }
                 }
                 Phase::InStrayText(kept) => {

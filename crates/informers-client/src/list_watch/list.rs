@@ -157,17 +157,22 @@ fn unreadable(error: informers_wire::Error, action: &str) -> ClientError {
 }
 
 /// An answer of another kind is never taken for an empty list. Names of lists follow the kind, except that a
-/// custom resource may have another; there the version must fit.
+/// custom resource may have another; group and version must fit, if the server names them.
 fn check_kind(
     trailer: &informers_wire::ListTrailer,
     resource_type: &ResourceType,
     action: &str,
 ) -> Result<(), ClientError> {
-    let is_named_so = trailer.kind.strip_suffix("List").is_some_and(|kind| kind == resource_type.kind());
     let is_general = matches!(trailer.kind.as_str(), "PartialObjectMetadataList" | "List");
+    let is_of_version = trailer.api_version == resource_type.api_version();
+    let is_named_so = trailer.kind.strip_suffix("List").is_some_and(|kind| kind == resource_type.kind());
     let is_built_in = !resource_type.group().contains('.') || resource_type.group().ends_with(".k8s.io");
-    let fits = !is_built_in && trailer.api_version == resource_type.api_version();
-    if is_named_so || is_general || fits {
+    let fits = if is_named_so {
+        is_of_version || trailer.api_version.is_empty()
+    } else {
+        is_of_version && !is_built_in
+    };
+    if is_general || fits {
         return Ok(());
     }
     Err(ClientError::UnexpectedAnswer {

@@ -51,7 +51,7 @@ impl<T: Send + Sync + 'static> Collection<T> {
         }
         Ok(Self {
             path: resource.resource_type().collection_path(scope.namespace_name()),
-            labels: if scope.labels().is_empty() { String::new() } else { scope.labels().to_string() },
+            labels: scope.labels().as_written().to_owned(),
             fields: if scope.fields().is_empty() { String::new() } else { scope.fields().to_string() },
             client,
             resource,

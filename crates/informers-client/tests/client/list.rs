@@ -45,14 +45,15 @@ async fn every_option_of_a_list_is_sent() {
     let config = server.config().with_server(&format!("{}/prefix/", server.url)).unwrap();
     let client = Client::new(config).unwrap();
     let scope = Scope::namespace("shop")
-        .with_labels("app in (a,b)".parse().unwrap())
+        // What is sent is what was written, not the canonical form.
+        .with_labels("app in (b, a),!x".parse().unwrap())
         .with_fields("metadata.name=x".parse().unwrap());
     let collection = client.list_watch(&widgets(), &scope).unwrap();
     let params = ListParams::first("5".into()).with_limit(500).with_version_match(VersionMatch::Exact);
     let _ = collection.list(params.clone()).await.unwrap();
     let _ = collection.list(params.following("token/+=")).await.unwrap();
     let path = "/prefix/apis/example.com/v1/namespaces/shop/widgets";
-    let selectors = "labelSelector=app%20in%20%28a%2Cb%29&fieldSelector=metadata.name%3Dx";
+    let selectors = "labelSelector=app%20in%20%28b%2C%20a%29%2C%21x&fieldSelector=metadata.name%3Dx";
     assert_eq!(
         server.targets(),
         [
@@ -66,7 +67,7 @@ async fn every_option_of_a_list_is_sent() {
     assert!(seen.header("user-agent").unwrap().contains("informers-client/"));
     assert_eq!(
         collection.description(),
-        "widgets.v1.example.com in namespace shop, labels app in (a,b), fields metadata.name=x"
+        "widgets.v1.example.com in namespace shop, labels !x,app in (a,b), fields metadata.name=x"
     );
 }
 
@@ -201,6 +202,7 @@ async fn an_answer_that_is_not_the_list_is_never_an_empty_list() {
             good.replace("WidgetList", "ConfigMapList").replace("example.com/v1", "v1"),
             ErrorKind::UnexpectedAnswer,
         ),
+        (good.replace("example.com/v1", "widgets.example.org/v1"), ErrorKind::UnexpectedAnswer),
         (r#"{"kind":"Table","rows":[]}"#.to_owned(), ErrorKind::UnexpectedAnswer),
         ("<html>sign in</html>".to_owned(), ErrorKind::UnexpectedAnswer),
         (String::new(), ErrorKind::ConnectionLost),

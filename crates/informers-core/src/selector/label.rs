@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -21,9 +22,29 @@ use super::SelectorError;
 /// let labels = BTreeMap::from([("app".to_owned(), "web".to_owned())]);
 /// assert!(selector.matches(&labels));
 /// assert_eq!(selector.to_string(), "app in (api,web),!legacy");
+/// assert_eq!(selector.as_written(), "app in (web, api), !legacy");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
-pub struct LabelSelector(Arc<[LabelRequirement]>);
+///
+/// Selectors are equal if they ask for the same, however they were written.
+#[derive(Clone, Debug, Default)]
+pub struct LabelSelector {
+    requirements: Arc<[LabelRequirement]>,
+    written: Arc<str>,
+}
+
+impl PartialEq for LabelSelector {
+    fn eq(&self, other: &Self) -> bool {
+        self.requirements == other.requirements
+    }
+}
+
+impl Eq for LabelSelector {}
+
+impl Hash for LabelSelector {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.requirements.hash(state);
+    }
+}
 
 /// One requirement of a label selector.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,13 +101,20 @@ impl LabelSelector {
     /// Whether it asks for nothing, so that everything matches.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.requirements.is_empty()
     }
 
     /// The requirements, sorted.
     #[must_use]
     pub fn requirements(&self) -> &[LabelRequirement] {
-        &self.0
+        &self.requirements
+    }
+
+    /// The text that it was read from: what requests carry, so that a server, its audit log and whatever stands
+    /// before it see what the user wrote, as with client-go.
+    #[must_use]
+    pub fn as_written(&self) -> &str {
+        &self.written
     }
 
     /// Whether an object with these labels is selected.
@@ -97,7 +125,7 @@ impl LabelSelector {
 
     /// Whether an object is selected whose label values `value_of` gives.
     pub fn matches_with<'a>(&self, value_of: impl Fn(&str) -> Option<&'a str>) -> bool {
-        self.0.iter().all(|requirement| requirement.matches(value_of(&requirement.key)))
+        self.requirements.iter().all(|requirement| requirement.matches(value_of(&requirement.key)))
     }
 }
 
@@ -117,14 +145,14 @@ impl FromStr for LabelSelector {
             }
         }
         requirements.sort();
-        Ok(Self(requirements.into()))
+        Ok(Self { requirements: requirements.into(), written: text.trim().into() })
     }
 }
 
 /// The canonical form: requirements and values sorted.
 impl fmt::Display for LabelSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, requirement) in self.0.iter().enumerate() {
+        for (at, requirement) in self.requirements.iter().enumerate() {
             if at > 0 {
                 f.write_str(",")?;
             }
@@ -352,6 +380,10 @@ mod tests {
         let a: LabelSelector = "b in (y,x,y),a=1".parse().unwrap();
         let b: LabelSelector = "a==1, b in (x, y)".parse().unwrap();
         assert_eq!(a, b);
+        assert_eq!((a.as_written(), b.as_written()), ("b in (y,x,y),a=1", "a==1, b in (x, y)"));
+        let set = std::collections::HashSet::from([a.clone(), b]);
+        assert_eq!(set.len(), 1);
+        assert!(LabelSelector::default() == " ".parse().unwrap());
         assert_eq!(a.to_string(), "a=1,b in (x,y)");
         assert_eq!(a.to_string().parse::<LabelSelector>().unwrap(), a);
     }

@@ -416,6 +416,52 @@ fn versions_of_a_watch_from_nowhere_count_after_its_initial_state() {
 }
 
 #[test]
+fn a_watch_of_nothing_but_unknown_events_is_no_proof_of_a_watch() {
+    // A list in answer to a watch, say: one frame of no type. It is paced from the first one on, and in the end a
+    // list is read, or what is held would grow old unnoticed.
+    check(
+        paged(),
+        "> list 0 limit=500
+         page 5
+         > open 5
+         opened
+         > watching, at 5
+         unknown 7
+         > watching, at 5
+         end
+         > wait 800ms, then watch
+         deadline
+         > open 5
+         opened
+         > watching, at 5
+         unknown 7
+         end
+         > wait 1.6s, then watch
+         deadline
+         > open 5
+         opened
+         > watching, at 5
+         unknown 7
+         end
+         > wait 3.2s, then watch
+         deadline
+         > open 5
+         opened
+         > watching, at 5
+         unknown 7
+         end
+         > wait 6.4s, then watch
+         deadline
+         > open 5
+         opened
+         > watching, at 5
+         unknown 7
+         end
+         > wait 12.8s, then list",
+    );
+}
+
+#[test]
 fn settings_out_of_all_measure_do_no_harm() {
     use std::time::{Duration, Instant};
 

@@ -109,15 +109,19 @@ impl Watching {
         version: &ResourceVersion,
         now: Instant,
     ) {
+        self.last_event = now;
+        if kind == EventKind::Unknown {
+            // Anything that is no watch at all shows itself like this, so it does not prove that there is one. Its
+            // version does not count either: what is in it is unknown, and better read once more than skipped.
+            return;
+        }
         if self.events == 0 {
             memory.watch_proved();
         }
         self.events += 1;
-        self.last_event = now;
         self.versions_are_final |=
             matches!(kind, EventKind::Modified | EventKind::Deleted | EventKind::Bookmark);
-        // What is in an event of an unknown type is unknown, so it is better read once more than skipped.
-        if self.versions_are_final && kind != EventKind::Unknown && !version.is_empty() {
+        if self.versions_are_final && !version.is_empty() {
             memory.version = version.clone();
         }
     }

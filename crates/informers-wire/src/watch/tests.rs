@@ -128,6 +128,42 @@ fn the_end_tells_whether_a_frame_was_cut() {
 }
 
 #[test]
+fn a11_a_frame_that_was_left_unfinished_swallows_no_other() {
+    let good = r#"{"type":"ADDED","object":{"a":["b"]}}"#;
+    let pretty = "{\n  \"type\": \"ADDED\",\n\n  \"object\": \n  {\"l\": [\n{}\n,\r\n{\"x\": 1}\n]}\n}";
+    for bad in [
+        r#"{"type":"MODIFIED","object":{"metadata":{"name":"q","resourceVersion":"6"}"#,
+        r#"{"type":"MODIFIED","object":{"metadata":{"name":"q","resourceVersion":"6"},"x":"ab"#,
+        r#"{"type":"MODIFIED","object":{"metadata":{"name":"q","resourceVersion":"6"},"x":"a"b"}}"#,
+        r#"{"type":"MODIFIED","object":{"metadata":{"name":"q","resourceVersion":"6"},"x":[1}}"#,
+        r#"{"type":"MODIFIED","object":{"metadata":{"name":"q","resourceVersion":"6"},"x":"a\"#,
+    ] {
+        let body = format!("{good}\n{bad}\n{good}\n \r\n{pretty}\n{bad}\n\n{pretty}{good}");
+        for size in [1, 2, 7, 64, 100, body.len()] {
+            let (found, errors, end) = frames(body.as_bytes().chunks(size));
+            assert_eq!(found, [good, good, pretty, pretty, good], "{bad} by {size}");
+            assert_eq!((errors.len(), end), (2, StreamEnd::Clean), "{bad} by {size}");
+            for error in errors {
+                let Error::MalformedFrame(frame) = error else { panic!("{error:?}") };
+                assert_eq!(
+                    (frame.problem, frame.event_type.as_deref()),
+                    (FrameProblem::Syntax, Some("MODIFIED"))
+                );
+                assert_eq!(frame.identity.resource_version.as_deref(), Some("6"));
+            }
+        }
+    }
+    // One over the limit stays one that is too large.
+    let body = format!("{{\"type\":\"ADDED\",\"x\":[\"{}\"\n{good}", "x".repeat(200));
+    for size in [1, 64, body.len()] {
+        let framer = WatchFramer::new().with_max_frame_size(100);
+        let (found, errors, _) = frames_of(framer, body.as_bytes().chunks(size));
+        assert_eq!(found, [good]);
+        assert!(matches!(&errors[..], [Error::TooLarge(_) | Error::MalformedFrame(_)]), "{errors:?}");
+    }
+}
+
+#[test]
 fn a15_stray_text_is_one_error_and_left_behind() {
     let (found, errors, end) = frames(b"upstream {reset}\n{\"type\":\"X\"}\nno healthy upstream".chunks(3));
     assert_eq!(found, [r#"{"type":"X"}"#]);
