@@ -53,6 +53,8 @@ pub enum DecodeErrorKind {
     Nameless,
     /// A `null` in place of an object.
     Null,
+    /// A number, a text, or an array in place of an object.
+    NotAnObject,
     /// The object is larger than the client was told to accept.
     TooLarge,
 }
@@ -97,6 +99,7 @@ impl fmt::Display for DecodeError {
             DecodeErrorKind::Malformed => "the object does not have the expected form",
             DecodeErrorKind::Nameless => "the object has no metadata.name",
             DecodeErrorKind::Null => "null in place of an object",
+            DecodeErrorKind::NotAnObject => "something else in place of an object",
             DecodeErrorKind::TooLarge => "the object is larger than the limit",
         })?;
         match &self.path {

@@ -139,10 +139,11 @@ impl Undecodable {
     }
 
     /// Whether this may be any object of its collection. Then a list with it cannot prove that another
-    /// object is gone. A `null` and an object without a name are no object at all and hide none.
+    /// object is gone. A `null`, or anything else that is no object, and an object without a name hide none.
     #[must_use]
     pub fn hides_a_name(&self) -> bool {
-        self.key.is_none() && !matches!(self.error.kind(), DecodeErrorKind::Null | DecodeErrorKind::Nameless)
+        use DecodeErrorKind::{Nameless, NotAnObject, Null};
+        self.key.is_none() && !matches!(self.error.kind(), Null | NotAnObject | Nameless)
     }
 }
 

@@ -72,6 +72,12 @@ impl Delays {
         stretch(base, jitter, rng)
     }
 
+    /// The pause that stands at the beginning; the next ones are no longer for it.
+    pub(crate) fn least(&self, rng: &mut fastrand::Rng) -> Duration {
+        let Backoff { init, cap, jitter, .. } = self.parameters;
+        stretch(init.min(cap), jitter, rng)
+    }
+
     /// Starts the clock of the periodic reset.
     pub(crate) fn started(&mut self, now: Instant) {
         self.last_reset.get_or_insert(now);

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use informers_core::{
     Change, ChangeKind, Decode, DecodeError, DecodeErrorKind, Error, Item, ObjectKey, Undecodable, WatchEvent,
 };
-use informers_wire::{Identity, TooLarge, WatchFrame, peek_identity};
+use informers_wire::{FrameProblem, Identity, TooLarge, WatchFrame, peek_identity};
 
 use crate::answer::status_error;
 
@@ -15,15 +15,40 @@ pub(super) fn item<T: 'static>(decoder: &dyn Decode<T>, raw: &Bytes) -> Item<T> 
     if raw.as_ref() == b"null" {
         return Undecodable::new(DecodeError::new(DecodeErrorKind::Null)).into();
     }
+    if raw.first() != Some(&b'{') {
+        let error = DecodeError::new(DecodeErrorKind::NotAnObject);
+        return Undecodable::new(error).with_raw(Bytes::copy_from_slice(raw)).into();
+    }
     // A decoder is the user's code; its panic is that object's fault.
     let error = match catch_unwind(AssertUnwindSafe(|| decoder.decode(raw))) {
         Ok(Ok(entry)) => return Item::Decoded(entry),
         Ok(Err(error)) => error,
         Err(panic) => DecodeError::new(DecodeErrorKind::Malformed).with_source(DecoderPanicked::new(&*panic)),
     };
+    // It may have failed at something else before its name was missed.
+    let error = if error.kind() == DecodeErrorKind::Malformed && is_nameless(raw) {
+        DecodeError::new(DecodeErrorKind::Nameless).with_source(error)
+    } else {
+        error
+    };
     // A copy, since a slice would keep the whole piece of the body it came in.
     let undecodable = Undecodable::new(error).with_raw(Bytes::copy_from_slice(raw));
     with_identity(undecodable, &peek_identity(raw)).into()
+}
+
+/// Is it well-formed JSON, and has no name?
+fn is_nameless(raw: &[u8]) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Object {
+        metadata: Option<Metadata>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Metadata {
+        name: Option<String>,
+    }
+    serde_json::from_slice::<Object>(raw).is_ok_and(|object| {
+        object.metadata.and_then(|metadata| metadata.name).is_none_or(|name| name.is_empty())
+    })
 }
 
 /// An object that was passed over because of its size.
@@ -99,8 +124,11 @@ fn damaged<T>(error: informers_wire::Error) -> WatchEvent<T> {
         informers_wire::Error::TooLarge(frame) => (frame.event_type.clone(), too_large(*frame)),
         informers_wire::Error::MalformedFrame(frame) => {
             let (event_type, identity) = (frame.event_type.clone(), frame.identity.clone());
-            let error = DecodeError::new(DecodeErrorKind::Malformed)
-                .with_source(informers_wire::Error::MalformedFrame(frame));
+            let kind = match frame.problem {
+                FrameProblem::NoObject => DecodeErrorKind::NotAnObject,
+                _ => DecodeErrorKind::Malformed,
+            };
+            let error = DecodeError::new(kind).with_source(informers_wire::Error::MalformedFrame(frame));
             (event_type, Item::Undecodable(with_identity(Undecodable::new(error), &identity)))
         }
         other => {

@@ -67,7 +67,7 @@ async fn every_option_of_a_list_is_sent() {
     assert!(seen.header("user-agent").unwrap().contains("informers-client/"));
     assert_eq!(
         collection.description(),
-        "widgets.v1.example.com in namespace shop, labels !x,app in (a,b), fields metadata.name=x"
+        "widgets.v1.example.com in namespace shop, labels app in (a,b),!x, fields metadata.name=x"
     );
 }
 
@@ -127,6 +127,30 @@ async fn a11_one_bad_item_spoils_no_other() {
     let Item::Undecodable(null) = &items[3] else { panic!("{:?}", items[3]) };
     assert_eq!(null.error().kind(), DecodeErrorKind::Null);
     assert!(!null.hides_a_name());
+}
+
+/// Or a list with it could not prove that anything is gone.
+#[tokio::test]
+async fn a11_what_has_no_name_hides_none() {
+    for (item, kind, hides) in [
+        ("7", DecodeErrorKind::NotAnObject, false),
+        ("\"x\"", DecodeErrorKind::NotAnObject, false),
+        ("[{}]", DecodeErrorKind::NotAnObject, false),
+        ("true", DecodeErrorKind::NotAnObject, false),
+        ("{}", DecodeErrorKind::Nameless, false),
+        (r#"{"size":"big"}"#, DecodeErrorKind::Nameless, false),
+        (r#"{"metadata":null,"size":1}"#, DecodeErrorKind::Nameless, false),
+        (r#"{"metadata":{"name":""},"size":"big"}"#, DecodeErrorKind::Nameless, false),
+        (r#"{"metadata":7}"#, DecodeErrorKind::Malformed, true),
+        (r#"{"metadata":{"name":5}}"#, DecodeErrorKind::Malformed, true),
+    ] {
+        let items = [widget("a", 1, ""), item.to_owned(), widget("c", 4, "")];
+        let server = Server::script([Answer::json(list_of(7, &items))]).await;
+        let (items, _) = read(&server.client(), &widgets(), first()).await.unwrap();
+        let Item::Undecodable(bad) = &items[1] else { panic!("{item}: {:?}", items[1]) };
+        assert_eq!((bad.error().kind(), bad.hides_a_name()), (kind, hides), "{item}");
+        assert_eq!(names(&items), ["a", "?", "c"]);
+    }
 }
 
 struct Panics;

@@ -178,6 +178,8 @@ async fn a11_bad_frames_are_passed_over_and_reported() {
     let WatchEvent::Change(first) = &events[0] else { panic!() };
     let Item::Undecodable(bad) = &first.item else { panic!() };
     assert_eq!((bad.error().path(), bad.version()), (Some("size"), &"1".into()));
+    let WatchEvent::Change(number) = &events[4] else { panic!() };
+    assert!(matches!(&number.item, Item::Undecodable(bad) if !bad.hides_a_name()));
     let WatchEvent::Change(nameless) = &events[3] else { panic!() };
     let Item::Undecodable(bad) = &nameless.item else { panic!() };
     assert_eq!((bad.error().kind(), bad.version()), (DecodeErrorKind::Nameless, &"3".into()));

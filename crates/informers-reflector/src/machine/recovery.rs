@@ -35,6 +35,13 @@ impl Memory {
         Next::Wait(Waiting { until, reason, denied: None, then })
     }
 
+    /// Watches that end at once but bring something are no failure: they are paced, and what they bring must not
+    /// come later and later.
+    pub(super) fn pace(&mut self, reason: Error, now: Instant) -> Next {
+        let until = later(now, self.delays.least(&mut self.rng));
+        Next::Wait(Waiting { until, reason, denied: None, then: Then::Watch })
+    }
+
     /// A pause in the middle of a list.
     pub(super) fn pause_until(&mut self, reason: &Error, now: Instant) -> Instant {
         later(now, self.pause(reason, now))

@@ -146,7 +146,10 @@ impl Watching {
             return memory.open(now);
         }
         memory.notice(Notice::Remark("a watch ended at once"));
-        let then = if self.events > 0 { Then::Watch } else { memory.fruitless() };
+        if self.events > 0 {
+            return memory.pace(closed_at_once(), now);
+        }
+        let then = memory.fruitless();
         memory.wait(closed_at_once(), then, now)
     }
 
