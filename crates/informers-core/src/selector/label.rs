@@ -27,14 +27,17 @@ use super::SelectorError;
 ///
 /// Selectors are equal if they ask for the same, however they were written.
 #[derive(Clone, Debug, Default)]
-pub struct LabelSelector {
-    requirements: Arc<[LabelRequirement]>,
-    written: Arc<str>,
+pub struct LabelSelector(Arc<Parsed>);
+
+#[derive(Debug, Default)]
+struct Parsed {
+    requirements: Vec<LabelRequirement>,
+    written: String,
 }
 
 impl PartialEq for LabelSelector {
     fn eq(&self, other: &Self) -> bool {
-        self.requirements == other.requirements
+        self.requirements() == other.requirements()
     }
 }
 
@@ -42,7 +45,7 @@ impl Eq for LabelSelector {}
 
 impl Hash for LabelSelector {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.requirements.hash(state);
+        self.requirements().hash(state);
     }
 }
 
@@ -101,20 +104,20 @@ impl LabelSelector {
     /// Whether it asks for nothing, so that everything matches.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.requirements.is_empty()
+        self.requirements().is_empty()
     }
 
     /// The requirements, sorted.
     #[must_use]
     pub fn requirements(&self) -> &[LabelRequirement] {
-        &self.requirements
+        &self.0.requirements
     }
 
     /// The text that it was read from: what requests carry, so that a server, its audit log and whatever stands
     /// before it see what the user wrote, as with client-go.
     #[must_use]
     pub fn as_written(&self) -> &str {
-        &self.written
+        &self.0.written
     }
 
     /// Whether an object with these labels is selected.
@@ -125,7 +128,7 @@ impl LabelSelector {
 
     /// Whether an object is selected whose label values `value_of` gives.
     pub fn matches_with<'a>(&self, value_of: impl Fn(&str) -> Option<&'a str>) -> bool {
-        self.requirements.iter().all(|requirement| requirement.matches(value_of(&requirement.key)))
+        self.requirements().iter().all(|requirement| requirement.matches(value_of(&requirement.key)))
     }
 }
 
@@ -145,14 +148,14 @@ impl FromStr for LabelSelector {
             }
         }
         requirements.sort();
-        Ok(Self { requirements: requirements.into(), written: text.trim().into() })
+        Ok(Self(Arc::new(Parsed { requirements, written: text.trim().to_owned() })))
     }
 }
 
 /// The canonical form: requirements and values sorted.
 impl fmt::Display for LabelSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, requirement) in self.requirements.iter().enumerate() {
+        for (at, requirement) in self.requirements().iter().enumerate() {
             if at > 0 {
                 f.write_str(",")?;
             }
