@@ -88,7 +88,7 @@ pub(crate) enum RawValue<P> {
 }
 
 /// What there was of a value that was left unfinished: the next one begins where it cannot go on.
-pub(crate) struct Unfinished(pub(crate) Vec<u8>);
+pub(crate) struct Unfinished(pub(crate) Bytes);
 
 /// How far to look for the end of a line at a time: frames may come without any.
 const LINE_WINDOW: usize = 4096;
@@ -170,23 +170,14 @@ impl<P> ValueReader<P> {
             let front = input.front()?;
             let (length, found) = self.look(front);
             if let Found::Break = found {
-                let piece = input.take(length);
                 self.scanner.leave();
-                self.lines = Lines::default();
-                let size = std::mem::take(&mut self.size) + piece.len() as u64;
-                let mut gathered = std::mem::take(&mut self.gathered);
-                return Some(match self.peeked.take() {
-                    Some(peeked) => Ok(RawValue::TooLarge { size, peeked }),
-                    None => {
-                        gathered.extend_from_slice(&piece);
-                        Err(Unfinished(gathered))
-                    }
-                });
             }
-            let is_end = matches!(found, Found::End);
-            if let Some(value) = self.put(input, length, is_end, keep) {
+            if let Some(value) = self.put(input, length, !matches!(found, Found::Nothing), keep) {
                 self.lines = Lines::default();
-                return Some(Ok(value));
+                return Some(match (found, value) {
+                    (Found::Break, RawValue::Whole(rest)) => Err(Unfinished(rest)),
+                    (_, value) => Ok(value),
+                });
             }
         }
     }
