@@ -41,9 +41,8 @@ impl<T: Send + Sync + 'static> Api<T> {
         ] {
             query.put(name, if is_empty { "" } else { &selector });
         }
-        query.put("dryRun", if self.dry_run { "All" } else { "" });
         let mut call = self.call(Method::DELETE, "delete all", None, "", &query)?;
-        self.set_body(&mut call, &options.body())?;
+        self.set_body(&mut call, &options.body(self.dry_run))?;
         self.client.call_for_head(&call).await
     }
 }

@@ -202,10 +202,8 @@ impl<T: Send + Sync + 'static> Api<T> {
     /// # }
     /// ```
     pub async fn delete(&self, name: &str, options: &DeleteOptions) -> Result<(), ClientError> {
-        let mut query = Query::default();
-        query.put("dryRun", if self.dry_run { "All" } else { "" });
-        let mut call = self.call(Method::DELETE, "delete", Some(name), "", &query)?;
-        self.set_body(&mut call, &options.body())?;
+        let mut call = self.call(Method::DELETE, "delete", Some(name), "", &Query::default())?;
+        self.set_body(&mut call, &options.body(self.dry_run))?;
         self.client.call(&call).await.map(drop)
     }
 

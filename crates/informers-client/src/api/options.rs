@@ -67,8 +67,12 @@ impl DeleteOptions {
         self
     }
 
-    pub(crate) fn body(&self) -> Value {
+    /// A server does not look at the query of a deletion with a body, so a dry run must be in here.
+    pub(crate) fn body(&self, dry_run: bool) -> Value {
         let mut body = json!({ "apiVersion": "v1", "kind": "DeleteOptions" });
+        if dry_run {
+            body["dryRun"] = json!(["All"]);
+        }
         if let Some(propagation) = self.propagation {
             body["propagationPolicy"] = format!("{propagation:?}").into();
         }
@@ -91,16 +95,16 @@ mod tests {
 
     #[test]
     fn the_body_has_what_was_asked_for_and_no_more() {
-        assert_eq!(DeleteOptions::new().body(), json!({ "apiVersion": "v1", "kind": "DeleteOptions" }));
+        assert_eq!(DeleteOptions::new().body(false), json!({ "apiVersion": "v1", "kind": "DeleteOptions" }));
         let options = DeleteOptions::new()
             .with_propagation(Propagation::Orphan)
             .with_grace_period_seconds(0)
             .with_uid("u")
             .with_resource_version("7");
         assert_eq!(
-            options.body(),
+            options.body(true),
             json!({
-                "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Orphan",
+                "apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"], "propagationPolicy": "Orphan",
                 "gracePeriodSeconds": 0, "preconditions": { "uid": "u", "resourceVersion": "7" }
             })
         );

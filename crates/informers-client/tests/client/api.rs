@@ -88,7 +88,7 @@ async fn a_collection_is_deleted_by_one_request_and_its_answer_is_not_read() {
         shown,
         [
             "DELETE …",
-            "DELETE …?labelSelector=app%20in%20%28a%2Cb%29&fieldSelector=metadata.name%21%3Dw&dryRun=All",
+            "DELETE …?labelSelector=app%20in%20%28a%2Cb%29&fieldSelector=metadata.name%21%3Dw",
             "DELETE …?labelSelector=app%20in%20%28a%2Cb%29",
             "DELETE …?labelSelector=app%20in%20%28a%2Cb%29",
         ]
@@ -96,7 +96,7 @@ async fn a_collection_is_deleted_by_one_request_and_its_answer_is_not_read() {
     assert_eq!(
         serde_json::from_slice::<serde_json::Value>(&requests[1].body).unwrap(),
         json!({
-            "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Orphan", "gracePeriodSeconds": 5,
+            "apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"], "propagationPolicy": "Orphan", "gracePeriodSeconds": 5,
             "preconditions": { "uid": "u" },
         })
     );

@@ -157,8 +157,10 @@ impl Exchange {
     }
 
     async fn delete_options(&self, body: Incoming) -> Result<DeleteOptions, Status> {
-        let dry_run = self.query.dry_run("DeleteOptions")?;
         let bytes = read_body(body).await?;
+        // As kube-apiserver: the query counts only where there is no body.
+        let in_query = bytes.is_empty();
+        let dry_run = in_query && self.query.dry_run("DeleteOptions")?;
         let value: Value = if bytes.is_empty() {
             Value::Null
         } else if self.content_type() == protobuf::CONTENT_TYPE {
@@ -167,9 +169,9 @@ impl Exchange {
             serde_json::from_slice(&bytes)
                 .map_err(|error| Status::new(400, format!("cannot read the DeleteOptions: {error}")))?
         };
-        let policy = value["propagationPolicy"]
-            .as_str()
-            .or_else(|| Some(self.query.get("propagationPolicy")).filter(|policy| !policy.is_empty()));
+        let policy = value["propagationPolicy"].as_str().or_else(|| {
+            Some(self.query.get("propagationPolicy")).filter(|policy| in_query && !policy.is_empty())
+        });
         if let Some(policy) =
             policy.filter(|policy| !matches!(*policy, "Foreground" | "Background" | "Orphan"))
         {
