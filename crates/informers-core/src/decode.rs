@@ -13,7 +13,8 @@ pub enum Representation {
     Json,
     /// `PartialObjectMetadata` as JSON: the metadata alone, cut down by the server.
     PartialObjectMetadata,
-    /// Whole objects as protobuf; built-in types only.
+    /// Whole objects as protobuf, for the types that are built into API servers. What `decode` expects is the bare
+    /// message of one object, without the envelope (`k8s\0` and what follows) of an answer.
     Protobuf,
 }
 

@@ -31,6 +31,7 @@
 //!
 //! # Features
 //! - `json`: [`JsonDecoder`], which turns the JSON of an API server into any serde type.
+//! - `protobuf`: [`ProtobufDecoder`], which turns its protobuf into any message of prost.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(doctest)]
@@ -50,6 +51,8 @@ mod known_objects;
 mod list_watch;
 mod metrics;
 mod params;
+#[cfg(feature = "protobuf")]
+mod protobuf;
 mod resource;
 mod scope;
 mod selector;
@@ -74,6 +77,8 @@ pub use known_objects::KnownObjects;
 pub use list_watch::{ListPart, ListStream, ListTrailer, ListWatch, Source, WatchStream};
 pub use metrics::{Metrics, NoMetrics};
 pub use params::{ListParams, ListStart, VersionMatch, WatchParams};
+#[cfg(feature = "protobuf")]
+pub use protobuf::ProtobufDecoder;
 pub use resource::{Resource, ResourceScope, ResourceType};
 pub use scope::Scope;
 pub use selector::{

@@ -82,6 +82,22 @@ pub enum Error {
     #[error("this body was given up on after an earlier error")]
     GivenUp,
 
+    /// The body, or a frame of it, does not begin as Kubernetes' protobuf does: JSON, HTML of a proxy, plain text.
+    #[error("the answer is not protobuf; it begins with {excerpt:?}; does the server have this resource as JSON alone?")]
+    NotProtobuf {
+        /// Its first bytes, at most 200.
+        excerpt: String,
+    },
+
+    /// The message around the items, or around an object, is broken. (The inside of items is not looked at.)
+    #[error("the protobuf of the answer is broken at byte {offset}: {problem}")]
+    BrokenProtobuf {
+        /// Offset in the whole body, behind the damage.
+        offset: u64,
+        /// What is wrong.
+        problem: &'static str,
+    },
+
     /// One item or frame is larger than the configured limit. It was skipped; the next call goes on behind it.
     #[error("{0}; raise the limit if objects of this size are meant to be read")]
     TooLarge(Box<TooLarge>),
@@ -202,10 +218,13 @@ pub enum FrameProblem {
     /// The fields around the object are broken JSON.
     #[error("it is not valid JSON")]
     Syntax,
+    /// The message of the event, or the envelope of its object, is broken protobuf.
+    #[error("it is not valid protobuf")]
+    NotProtobuf,
     /// There is no `type`, or it is no string.
     #[error("it has no type")]
     NoType,
-    /// There is no `object`, or it is no JSON object.
+    /// There is no `object`, or it is no JSON object; in protobuf, it has no envelope.
     #[error("it has no object")]
     NoObject,
     /// A bookmark without a resource version.

@@ -28,11 +28,11 @@ use crate::{Error, FrameProblem, Identity, MalformedFrame, Status};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WatchFrame {
-    /// `ADDED`: the raw JSON of the object, a slice of the frame.
+    /// `ADDED`: the raw object, a slice of the frame.
     Added(Bytes),
-    /// `MODIFIED`: the raw JSON of the object, a slice of the frame.
+    /// `MODIFIED`: the raw object, a slice of the frame.
     Modified(Bytes),
-    /// `DELETED`: the raw JSON of the object's last state, a slice of the frame.
+    /// `DELETED`: the raw object in its last state, a slice of the frame.
     Deleted(Bytes),
     /// `BOOKMARK`: everything up to this version was sent.
     Bookmark {

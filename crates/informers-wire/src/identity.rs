@@ -31,7 +31,7 @@ impl Identity<'_> {
         }
     }
 
-    fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.namespace.is_some()
             && self.name.is_some()
             && self.uid.is_some()

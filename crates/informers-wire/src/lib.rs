@@ -2,7 +2,7 @@
 //!
 //! A list of a hundred thousand pods is hundreds of megabytes of JSON, a watch never ends, and either may carry one
 //! object that does not decode. So this crate does not parse bodies; it cuts them, chunk by chunk as they arrive,
-//! into the raw JSON of single objects, which can then be decoded one by one, on as many cores as there are.
+//! into raw single objects, which can then be decoded one by one, on as many cores as there are.
 //! Sockets, HTTP and decoding are somebody else's job: every type here is fed with bytes and asked for results.
 //!
 //! | what comes | type |
@@ -13,6 +13,7 @@
 //! | the body of an error | [`Status::from_body`], and its predicates |
 //! | an object that does not decode | [`peek_identity`]: who it is |
 //! | `Retry-After`, `Warning` headers | [`retry_after`], [`RetryAfter`], [`Warning`] |
+//! | lists, watches and objects in protobuf | [`protobuf`]: the same for built-in types |
 //!
 //! All of it holds at most the chunks not yet taken plus one object, whose size is limited, and looks at each byte
 //! once, however small the chunks are.
@@ -62,6 +63,7 @@ mod identity;
 mod input;
 mod list;
 mod object;
+pub mod protobuf;
 mod retry_after;
 mod scan;
 mod status;

@@ -5,6 +5,8 @@ use std::fmt;
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::protobuf::status_of;
+
 /// A failure as the API server reports it: the body of an error answer, or the object of a watch's `ERROR` event.
 ///
 /// A field that is missing or null on the wire is empty here. Serialising gives the whole API object, with kind
@@ -143,7 +145,7 @@ impl Status {
 
     /// Reads the body of an HTTP answer that is no success; never fails.
     ///
-    /// A JSON `Status` of any layout is taken as it is; its code, if missing, is the HTTP code. Any other body (HTML
+    /// A `Status`, JSON of any layout or protobuf, is taken as it is; its code, if missing, is the HTTP code. Any other body (HTML
     /// of a proxy, plain text, JSON of another kind) is wrapped: reason by HTTP code, message from its text, made one
     /// line and cut at [`Status::MAX_BODY_IN_MESSAGE`]. Bodies of types that are neither text nor JSON are not quoted. A 409 is
     /// wrapped as `Conflict`; after a create it means `AlreadyExists`.
@@ -156,7 +158,8 @@ impl Status {
     /// assert_eq!(status.message, "upstream connect error");
     /// ```
     pub fn from_body(code: u16, content_type: Option<&str>, body: &[u8]) -> Self {
-        if let Some(mut status) = Self::from_json(body).filter(|status| status.status != "Success") {
+        let found = status_of(body).or_else(|| Self::from_json(body));
+        if let Some(mut status) = found.filter(|status| status.status != "Success") {
             if status.code == 0 {
                 status.code = code;
             }

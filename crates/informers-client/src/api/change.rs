@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
-use informers_core::Entry;
+use informers_core::{Entry, Representation};
 use serde_json::Value;
 
 use super::owner::metadata_list;
@@ -113,7 +113,10 @@ impl<T: Send + Sync + 'static> Api<T> {
             let mut after = before.clone();
             change(&mut after);
             if after == before {
-                return self.decode(call.action, answer.body());
+                return match self.resource.decoder().representation() {
+                    Representation::Protobuf => self.get(name).await,
+                    _ => self.decode(call.action, answer.body()),
+                };
             }
             // Whatever `change` did, the version says what the change was made on.
             let Some(metadata) = after.get_mut("metadata").and_then(Value::as_object_mut) else {

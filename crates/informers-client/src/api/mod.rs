@@ -18,12 +18,14 @@ use informers_core::{
 pub use options::{DeleteOptions, Propagation};
 pub use owner::{ControlledByAnother, OwnerReference};
 pub use patch::Patch;
+use informers_wire::protobuf;
 use serde::Serialize;
 pub use subresource::{Scale, Subresource};
 
 use crate::client::Call;
 use crate::encode::{Query, segment};
-use crate::list_watch::{Collection, JSON, METADATA, is_segment};
+use crate::list_watch::form::{self, JSON, METADATA, PROTOBUF};
+use crate::list_watch::{Collection, is_segment};
 use crate::{Client, ClientError};
 
 /// How many objects are asked for at once.
@@ -315,9 +317,23 @@ impl<T: Send + Sync + 'static> Api<T> {
         Ok(())
     }
 
-    async fn send(&self, call: Call) -> Result<Entry<T>, ClientError> {
-        let answer = self.client.call(&call).await?;
-        self.decode(call.action, answer.body())
+    async fn send(&self, mut call: Call) -> Result<Entry<T>, ClientError> {
+        let representation = self.resource.decoder().representation();
+        if representation == Representation::Protobuf {
+            call.headers.insert(header::ACCEPT, HeaderValue::from_static(PROTOBUF));
+        }
+        let answer = self.client.call(&call).await;
+        let answer = answer.map_err(|error| form::refused(error, representation))?;
+        form::check(&answer, representation, &call.action)?;
+        let body = match representation {
+            Representation::Protobuf => protobuf::object(answer.body()).map_err(|error| {
+                let problem = "the answer is no object".to_owned();
+                let source = crate::error::cause(error);
+                ClientError::UnexpectedAnswer { action: call.action.clone(), problem, source }
+            })?,
+            _ => answer.into_body(),
+        };
+        self.decode(call.action, &body)
     }
 
     fn decode(&self, action: String, body: &[u8]) -> Result<Entry<T>, ClientError> {

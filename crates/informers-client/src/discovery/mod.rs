@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use self::suggest::suggestions;
 use crate::client::Call;
 use crate::encode::segment;
-use crate::list_watch::{JSON, is_segment};
+use crate::list_watch::{form::JSON, is_segment};
 use crate::{Client, ClientError};
 
 /// What a server says of itself under `/version`.

@@ -4,18 +4,22 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bytes::Bytes;
 use informers_core::{
-    Change, ChangeKind, Decode, DecodeError, DecodeErrorKind, Error, Item, ObjectKey, Undecodable, WatchEvent,
+    Change, ChangeKind, Decode, DecodeError, DecodeErrorKind, Error, Item, ObjectKey, Representation,
+    Undecodable, WatchEvent,
 };
-use informers_wire::{FrameProblem, Identity, TooLarge, WatchFrame, peek_identity};
+use informers_wire::{FrameProblem, Identity, TooLarge, WatchFrame};
 
+use super::form::peek_identity;
 use crate::answer::status_error;
 
 /// One raw object.
 pub(super) fn item<T: 'static>(decoder: &dyn Decode<T>, raw: &Bytes) -> Item<T> {
-    if raw.as_ref() == b"null" {
+    let representation = decoder.representation();
+    let is_json = representation != Representation::Protobuf;
+    if is_json && raw.as_ref() == b"null" {
         return Undecodable::new(DecodeError::new(DecodeErrorKind::Null)).into();
     }
-    if raw.first() != Some(&b'{') {
+    if is_json && raw.first() != Some(&b'{') {
         let error = DecodeError::new(DecodeErrorKind::NotAnObject);
         return Undecodable::new(error).with_raw(Bytes::copy_from_slice(raw)).into();
     }
@@ -26,14 +30,14 @@ pub(super) fn item<T: 'static>(decoder: &dyn Decode<T>, raw: &Bytes) -> Item<T> 
         Err(panic) => DecodeError::new(DecodeErrorKind::Malformed).with_source(DecoderPanicked::new(&*panic)),
     };
     // It may have failed at something else before its name was missed.
-    let error = if error.kind() == DecodeErrorKind::Malformed && is_nameless(raw) {
+    let error = if is_json && error.kind() == DecodeErrorKind::Malformed && is_nameless(raw) {
         DecodeError::new(DecodeErrorKind::Nameless).with_source(error)
     } else {
         error
     };
     // A copy, since a slice would keep the whole piece of the body it came in.
     let undecodable = Undecodable::new(error).with_raw(Bytes::copy_from_slice(raw));
-    with_identity(undecodable, &peek_identity(raw)).into()
+    with_identity(undecodable, &peek_identity(raw, representation)).into()
 }
 
 /// Is it well-formed JSON, and has no name?

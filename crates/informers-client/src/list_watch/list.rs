@@ -7,10 +7,11 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use futures_core::Stream;
 use informers_core::{Decode, Error, Item, ListPart, ListTrailer, Resource, ResourceType};
-use informers_wire::{ListSplitter, TooLarge};
+use informers_wire::TooLarge;
 
 use super::batches::{Batches, Cut, Part};
 use super::decode;
+use super::form::Splitter;
 use super::pipeline::Interrupted;
 use crate::answer::status_error;
 use crate::chunks::Chunks;
@@ -26,10 +27,12 @@ impl<T: Send + Sync + 'static> List<T> {
     pub(super) fn new(chunks: Chunks, resource: &Resource<T>, limits: &Limits, action: String) -> Self {
         let action: Arc<str> = action.into();
         let items = Items {
-            splitter: ListSplitter::new().with_max_item_size(limits.object_size),
+            splitter: Splitter::new(resource.decoder().representation(), limits.object_size),
+            request: Request {
+                resource_type: resource.resource_type().clone(),
+                action: Arc::clone(&action),
+            },
             decoder: Arc::clone(resource.decoder()),
-            resource_type: resource.resource_type().clone(),
-            action: Arc::clone(&action),
         };
         Self { batches: Batches::new(chunks, items, limits.decoders), action }
     }
@@ -60,13 +63,18 @@ impl<T: Send + Sync + 'static> Stream for List<T> {
 
 /// A list's body, cut into its items.
 struct Items<T> {
-    splitter: ListSplitter,
+    splitter: Splitter,
     decoder: Arc<dyn Decode<T>>,
+    request: Request,
+}
+
+/// What was asked for.
+struct Request {
     resource_type: ResourceType,
     action: Arc<str>,
 }
 
-impl<T> Items<T> {
+impl Request {
     fn ended(
         &self,
         trailer: Result<informers_wire::ListTrailer, informers_wire::Error>,
@@ -101,7 +109,7 @@ impl<T: Send + Sync + 'static> Cut for Items<T> {
                 Ok(Some((Ok(raw), bytes)))
             }
             Err(informers_wire::Error::TooLarge(too_large)) => Ok(Some((Err(*too_large), 0))),
-            Err(error) => Err(self.ended(Err(error))),
+            Err(error) => Err(self.request.ended(Err(error))),
         }
     }
 
@@ -116,9 +124,8 @@ impl<T: Send + Sync + 'static> Cut for Items<T> {
         }
     }
 
-    fn finish(mut self) -> Self::End {
-        let trailer = std::mem::take(&mut self.splitter).finish();
-        self.ended(trailer)
+    fn finish(self) -> Self::End {
+        self.request.ended(self.splitter.finish())
     }
 
     /// A list that is cut is no list, however it was cut.

@@ -2,12 +2,13 @@
 
 mod batches;
 mod decode;
+pub(crate) mod form;
 mod list;
 mod pipeline;
 mod watch;
 
 use async_trait::async_trait;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use informers_core::{
     Error, ErrorKind, ListParams, ListStream, ListWatch, Representation, Resource, ResourceScope, Scope,
     WatchParams, WatchStream,
@@ -17,13 +18,8 @@ use crate::answer;
 use crate::chunks::Chunks;
 use crate::client::Call;
 use crate::encode::Query;
+use crate::transport::ResponseBody;
 use crate::{Client, ClientError};
-
-const LIST_OF_METADATA: &str =
-    "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json";
-pub(crate) const METADATA: &str =
-    "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
-pub(crate) const JSON: &str = "application/json";
 
 /// One resource in one scope, read through a client.
 pub(crate) struct Collection<T> {
@@ -41,9 +37,6 @@ impl<T: Send + Sync + 'static> Collection<T> {
         let refuse = |problem: String| {
             Err(Error::new(ErrorKind::Configuration, format!("list {description}")).with_message(problem))
         };
-        if resource.decoder().representation() == Representation::Protobuf {
-            return refuse("this client reads JSON, and the decoder wants protobuf".to_owned());
-        }
         if let Some(namespace) = scope.namespace_name()
             && !is_segment(namespace)
         {
@@ -74,8 +67,17 @@ impl<T: Send + Sync + 'static> Collection<T> {
         }
     }
 
-    fn is_metadata(&self) -> bool {
-        self.resource.decoder().representation() == Representation::PartialObjectMetadata
+    fn representation(&self) -> Representation {
+        self.resource.decoder().representation()
+    }
+
+    /// Sends a call, and checks that the answer is in the form that was asked for.
+    async fn send(&self, call: &Call) -> Result<Response<ResponseBody>, ClientError> {
+        let representation = self.representation();
+        let sent = self.client.send(call).await;
+        let response = sent.map_err(|error| form::refused(error, representation))?;
+        form::check(&response, representation, &call.action)?;
+        Ok(response)
     }
 
     pub(crate) async fn list_stream(&self, params: ListParams) -> Result<list::List<T>, ClientError> {
@@ -84,9 +86,8 @@ impl<T: Send + Sync + 'static> Collection<T> {
         query.put("continue", params.continue_token().unwrap_or_default());
         query.put("resourceVersion", &params.version().to_string());
         query.put("resourceVersionMatch", params.version_match().map_or("", |rule| rule.as_str()));
-        let accept = if self.is_metadata() { LIST_OF_METADATA } else { JSON };
-        let call = self.call(query, accept, true, "list");
-        let response = self.client.send(&call).await?;
+        let call = self.call(query, form::of_list(self.representation()), true, "list");
+        let response = self.send(&call).await?;
         let chunks = Chunks::new(response, self.client.timeouts().idle, &call.action)?;
         Ok(list::List::new(chunks, &self.resource, self.client.limits(), call.action))
     }
@@ -101,9 +102,8 @@ impl<T: Send + Sync + 'static> Collection<T> {
             query.put("resourceVersionMatch", "NotOlderThan");
         }
         query.put_number("timeoutSeconds", params.timeout.as_secs().max(1));
-        let accept = if self.is_metadata() { METADATA } else { JSON };
-        let call = self.call(query, accept, false, "watch");
-        let response = self.client.send(&call).await?;
+        let call = self.call(query, form::of_watch(self.representation()), false, "watch");
+        let response = self.send(&call).await?;
         let content_type = answer::text(&response, header::CONTENT_TYPE).unwrap_or_default();
         if response.status() != StatusCode::OK || content_type.starts_with("text/html") {
             return Err(ClientError::UnexpectedAnswer {

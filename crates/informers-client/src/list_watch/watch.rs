@@ -7,10 +7,11 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use futures_core::Stream;
 use informers_core::{Decode, Error, Resource, WatchEvent};
-use informers_wire::{StreamEnd, WatchFrame, WatchFramer};
+use informers_wire::{StreamEnd, WatchFrame};
 
 use super::batches::{Batches, Cut, Part};
 use super::decode::{self, Events};
+use super::form::Framer;
 use super::list::stopped;
 use crate::chunks::Chunks;
 use crate::{ClientError, ConnectionFailure, Limits};
@@ -27,7 +28,7 @@ impl<T: Send + Sync + 'static> Watch<T> {
     pub(super) fn new(chunks: Chunks, resource: &Resource<T>, limits: &Limits, action: String) -> Self {
         let action: Arc<str> = action.into();
         let frames = Frames {
-            framer: WatchFramer::new().with_max_frame_size(limits.object_size),
+            framer: Framer::new(resource.decoder().representation(), limits.object_size),
             decoder: Arc::clone(resource.decoder()),
             action: Arc::clone(&action),
         };
@@ -65,7 +66,7 @@ impl<T: Send + Sync + 'static> Stream for Watch<T> {
 
 /// A watch's body, cut into its frames.
 struct Frames<T> {
-    framer: WatchFramer,
+    framer: Framer,
     decoder: Arc<dyn Decode<T>>,
     action: Arc<str>,
 }
@@ -86,10 +87,20 @@ impl<T: Send + Sync + 'static> Cut for Frames<T> {
     }
 
     fn next(&mut self) -> Result<Option<(Self::Raw, usize)>, Self::End> {
-        Ok(self.framer.next_event().transpose().map(|frame| {
-            let bytes = frame.as_ref().map_or(0, decode::bytes);
-            (frame, bytes)
-        }))
+        match self.framer.next_event().transpose() {
+            Some(Err(error)) if error.is_fatal() => {
+                let error = ClientError::UnexpectedAnswer {
+                    action: self.action.to_string(),
+                    problem: "the answer is not the watch that was asked for".to_owned(),
+                    source: crate::error::cause(error),
+                };
+                Err(Some(error.into_core(&self.action)))
+            }
+            frame => Ok(frame.map(|frame| {
+                let bytes = frame.as_ref().map_or(0, decode::bytes);
+                (frame, bytes)
+            })),
+        }
     }
 
     fn decoder(&self) -> impl FnOnce(Vec<Self::Raw>) -> Self::Batch + Send + 'static {
