@@ -9,7 +9,8 @@ use informers_client::{ClusterSettings, Config, Credentials, Kubeconfig, Overrid
 use informers_core::{Error, ErrorKind, ListParams, ListTrailer};
 use informers_pager::{Advance, Pager, Recovery};
 use informers_wire::{
-    ListSplitter, RetryAfter, Status, StreamEnd, Warning, WatchFrame, WatchFramer, retry_after as wait_of,
+    ListSplitter, RetryAfter, Status, StreamEnd, Warning, WatchFrame, WatchFramer, protobuf,
+    retry_after as wait_of,
 };
 
 /// Small, so that objects that are too large come up.
@@ -101,6 +102,76 @@ fn events(body: &[u8], size: usize, next: NextEvent) -> (Vec<String>, bool) {
         }
     }
     (seen, framer.finish() == StreamEnd::Clean)
+}
+
+/// As [`list_splitter`], of a list in protobuf.
+pub fn protobuf_list(data: &[u8]) {
+    let (size, body) = pieces(data);
+    let whole = split_protobuf(body, body.len().max(1));
+    assert_eq!(split_protobuf(body, size), whole, "in pieces of {size} bytes");
+    let status = Status::from_body(500, Some("application/vnd.kubernetes.protobuf"), body);
+    assert_ne!(status.status, "Success");
+    if let Ok(object) = protobuf::object(&Bytes::copy_from_slice(body)) {
+        assert!(object.len() < body.len());
+    }
+}
+
+fn split_protobuf(body: &[u8], size: usize) -> Vec<String> {
+    let mut splitter = protobuf::ListSplitter::new().with_max_item_size(MAX_SIZE);
+    let mut seen = Vec::new();
+    for piece in body.chunks(size) {
+        splitter.push(Bytes::copy_from_slice(piece));
+        loop {
+            match splitter.next_item() {
+                Ok(Some(item)) => {
+                    assert!(item.len() <= MAX_SIZE);
+                    seen.push(format!("item {item:?}, {:?}", protobuf::peek_identity(&item)));
+                }
+                Ok(None) => break,
+                Err(informers_wire::Error::TooLarge(item)) => {
+                    assert!(item.size > MAX_SIZE as u64);
+                    seen.push(format!("too large: {:?}", item.identity));
+                }
+                Err(error) => {
+                    seen.push(format!("error {}", kind(&error)));
+                    return seen;
+                }
+            }
+        }
+    }
+    seen.push(match splitter.finish() {
+        Ok(trailer) => format!("{trailer:?}"),
+        Err(error) => format!("error {}", kind(&error)),
+    });
+    seen
+}
+
+/// What a watch in protobuf gives does not depend on how its bytes arrive.
+pub fn protobuf_watch(data: &[u8]) {
+    let (size, body) = pieces(data);
+    let whole = protobuf_events(body, body.len().max(1));
+    assert_eq!(protobuf_events(body, size), whole, "in pieces of {size} bytes");
+}
+
+fn protobuf_events(body: &[u8], size: usize) -> (Vec<String>, StreamEnd) {
+    let mut framer = protobuf::WatchFramer::new().with_max_frame_size(MAX_SIZE);
+    let mut seen = Vec::new();
+    for piece in body.chunks(size) {
+        framer.push(Bytes::copy_from_slice(piece));
+        loop {
+            match framer.next_event() {
+                Ok(Some(event)) => seen.push(format!("{event:?}")),
+                Ok(None) => break,
+                Err(error) => {
+                    seen.push(kind(&error));
+                    if error.is_fatal() {
+                        return (seen, framer.finish());
+                    }
+                }
+            }
+        }
+    }
+    (seen, framer.finish())
 }
 
 /// A kubeconfig is read, or refused with an error that names the file.

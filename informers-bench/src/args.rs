@@ -28,6 +28,9 @@ pub(crate) struct Args {
     /// Drop `metadata.managedFields` of typed pods before they are stored
     #[arg(long, value_name = "BOOL", default_value_t = false, action = ArgAction::Set)]
     drop_managed_fields: bool,
+    /// Read slim pods from protobuf instead of JSON
+    #[arg(long, conflicts_with = "micro")]
+    protobuf: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -55,6 +58,8 @@ pub(crate) struct Road {
     pub(crate) events: u64,
     pub(crate) mode: Mode,
     pub(crate) drop_managed_fields: bool,
+    /// Of slim pods; typed ones are read from JSON.
+    pub(crate) protobuf: bool,
 }
 
 /// What is to be measured.
@@ -67,13 +72,13 @@ pub(crate) enum Measurement {
 
 impl Args {
     pub(crate) fn measurement(self) -> Measurement {
-        let Self { micro: _, decoded, kubeconfig, events, addr, mode, drop_managed_fields } = self;
+        let Self { micro: _, decoded, kubeconfig, events, addr, mode, drop_managed_fields, protobuf } = self;
         // The parser asks for both or for neither.
         let (Some(kubeconfig), Some(control)) = (kubeconfig, addr) else {
             return Measurement::Parts(mode.unwrap_or(Mode::Slim), decoded);
         };
         let mode = mode.unwrap_or(Mode::Typed);
-        Measurement::Road(Road { kubeconfig, control, events, mode, drop_managed_fields })
+        Measurement::Road(Road { kubeconfig, control, events, mode, drop_managed_fields, protobuf })
     }
 }
 
@@ -90,11 +95,13 @@ mod tests {
             "--addr=127.0.0.1:1",
             "--mode=slim",
             "--drop-managed-fields=true",
+            "--protobuf",
         ];
         let Measurement::Road(road) = Args::try_parse_from(args).unwrap().measurement() else {
             panic!("the whole road was asked for");
         };
         assert_eq!((road.events, road.mode, road.drop_managed_fields), (7, Mode::Slim, true));
+        assert!(road.protobuf);
         let parts = Args::try_parse_from(["informers-bench", "--micro"]).unwrap().measurement();
         assert!(matches!(parts, Measurement::Parts(Mode::Slim, false)));
         assert!(Args::try_parse_from(["informers-bench"]).is_err());

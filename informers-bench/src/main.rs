@@ -7,6 +7,7 @@ mod args;
 mod micro;
 mod pods;
 mod process;
+mod protobuf;
 mod road;
 
 use anyhow::Result;
@@ -14,7 +15,7 @@ use clap::Parser;
 use k8s_openapi::api::core::v1::Pod;
 
 use crate::args::{Args, Measurement, Mode};
-use crate::pods::SlimPod;
+use crate::pods::{AnyPod, SlimPod};
 
 fn main() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -25,9 +26,10 @@ fn main() -> Result<()> {
             match road.mode {
                 Mode::Typed => {
                     let transform = road.drop_managed_fields.then(pods::without_managed_fields);
-                    road::measure::<Pod>(&road, transform).await
+                    road::measure(&road, &Pod::resource(), transform).await
                 }
-                Mode::Slim => road::measure::<SlimPod>(&road, None).await,
+                Mode::Slim if road.protobuf => road::measure(&road, &protobuf::slim_pods(), None).await,
+                Mode::Slim => road::measure(&road, &SlimPod::resource(), None).await,
             }
         })?,
     };

@@ -85,55 +85,55 @@ impl AnyPod for Pod {
 /// The identity stands here as well as in the entry, since the comparison asks for a struct that has it.
 #[derive(Debug, Deserialize)]
 pub(crate) struct SlimPod {
-    metadata: SlimMetadata,
+    pub(crate) metadata: SlimMetadata,
     #[serde(default)]
-    spec: SlimSpec,
+    pub(crate) spec: SlimSpec,
     #[serde(default)]
     #[allow(dead_code, reason = "held, to be paid for")]
-    status: SlimStatus,
+    pub(crate) status: SlimStatus,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct SlimMetadata {
+pub(crate) struct SlimMetadata {
     #[serde(default)]
-    namespace: Box<str>,
-    name: Box<str>,
+    pub(crate) namespace: Box<str>,
+    pub(crate) name: Box<str>,
     #[allow(dead_code, reason = "held, to be paid for")]
-    uid: Box<str>,
-    resource_version: Box<str>,
-    #[serde(default)]
-    #[allow(dead_code, reason = "held, to be paid for")]
-    labels: BTreeMap<Box<str>, Box<str>>,
+    pub(crate) uid: Box<str>,
+    pub(crate) resource_version: Box<str>,
     #[serde(default)]
     #[allow(dead_code, reason = "held, to be paid for")]
-    owner_references: Box<[Owner]>,
+    pub(crate) labels: BTreeMap<Box<str>, Box<str>>,
+    #[serde(default)]
+    #[allow(dead_code, reason = "held, to be paid for")]
+    pub(crate) owner_references: Box<[Owner]>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(dead_code, reason = "held, to be paid for")]
-struct Owner {
-    api_version: Box<str>,
-    kind: Box<str>,
-    name: Box<str>,
-    uid: Box<str>,
+pub(crate) struct Owner {
+    pub(crate) api_version: Box<str>,
+    pub(crate) kind: Box<str>,
+    pub(crate) name: Box<str>,
+    pub(crate) uid: Box<str>,
     #[serde(default)]
-    controller: bool,
+    pub(crate) controller: bool,
     #[serde(default)]
-    block_owner_deletion: bool,
+    pub(crate) block_owner_deletion: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct SlimSpec {
-    node_name: Option<Box<str>>,
+pub(crate) struct SlimSpec {
+    pub(crate) node_name: Option<Box<str>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct SlimStatus {
+pub(crate) struct SlimStatus {
     #[allow(dead_code, reason = "held, to be paid for")]
-    phase: Option<Box<str>>,
+    pub(crate) phase: Option<Box<str>>,
 }
 
 impl AnyPod for SlimPod {
@@ -176,10 +176,10 @@ pub(crate) fn without_managed_fields() -> Transform<Pod> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    const RAW: &str = r#"{"metadata":{"namespace":"shop","name":"cart-0","uid":"u","resourceVersion":"70",
+    pub(crate) const RAW: &str = r#"{"metadata":{"namespace":"shop","name":"cart-0","uid":"u","resourceVersion":"70",
         "labels":{"app":"cart"},"managedFields":[{"manager":"kubelet"}],
         "ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"cart","uid":"v","controller":true}]},
         "spec":{"nodeName":"node-1","containers":[]},"status":{"phase":"Running"}}"#;

@@ -24,10 +24,14 @@ struct Heard {
 }
 
 /// Measures an informer of all pods.
-pub(crate) async fn measure<P: AnyPod>(road: &args::Road, transform: Option<Transform<P>>) -> Result<Value> {
+pub(crate) async fn measure<P: AnyPod>(
+    road: &args::Road,
+    resource: &Resource<P>,
+    transform: Option<Transform<P>>,
+) -> Result<Value> {
     let client = Client::new(Config::from_kubeconfig_file(&road.kubeconfig, None)?)?;
     let factory = informers::Factory::new(client);
-    let pods = factory.informer_for(&P::resource())?;
+    let pods = factory.informer_for(resource)?;
     if let Some(transform) = transform {
         pods.set_transform(transform)?;
     }

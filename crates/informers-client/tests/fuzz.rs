@@ -85,6 +85,16 @@ fn watches_do_not_depend_on_how_they_arrive() {
 }
 
 #[test]
+fn lists_in_protobuf_do_not_depend_on_how_they_arrive() {
+    run("protobuf_list", targets::protobuf_list);
+}
+
+#[test]
+fn watches_in_protobuf_do_not_depend_on_how_they_arrive() {
+    run("protobuf_watch", targets::protobuf_watch);
+}
+
+#[test]
 fn kubeconfigs_are_read_or_refused() {
     run("kubeconfig", targets::kubeconfig);
 }

@@ -83,7 +83,9 @@ pub enum Error {
     GivenUp,
 
     /// The body, or a frame of it, does not begin as Kubernetes' protobuf does: JSON, HTML of a proxy, plain text.
-    #[error("the answer is not protobuf; it begins with {excerpt:?}; does the server have this resource as JSON alone?")]
+    #[error(
+        "the answer is not protobuf; it begins with {excerpt:?}; does the server have this resource as JSON alone?"
+    )]
     NotProtobuf {
         /// Its first bytes, at most 200.
         excerpt: String,

@@ -15,10 +15,10 @@ use informers_core::{
     DecodeErrorKind, Entry, Item, ListParams, ListPart, Representation, Resource, ResourceScope,
     ResourceVersion, Scope,
 };
+use informers_wire::protobuf;
 pub use options::{DeleteOptions, Propagation};
 pub use owner::{ControlledByAnother, OwnerReference};
 pub use patch::Patch;
-use informers_wire::protobuf;
 use serde::Serialize;
 pub use subresource::{Scale, Subresource};
 

@@ -60,9 +60,10 @@ pub(crate) fn refused(error: ClientError, representation: Representation) -> Cli
 fn not_as_protobuf(action: String, source: Option<crate::error::Cause>) -> ClientError {
     ClientError::InvalidRequest {
         action,
-        problem: "the server does not serve this resource as protobuf, in which only built-in types are had; \
+        problem:
+            "the server does not serve this resource as protobuf, in which only built-in types are had; \
                   use a decoder that reads JSON, such as JsonDecoder"
-            .to_owned(),
+                .to_owned(),
         source,
     }
 }

@@ -28,10 +28,7 @@ impl<T: Send + Sync + 'static> List<T> {
         let action: Arc<str> = action.into();
         let items = Items {
             splitter: Splitter::new(resource.decoder().representation(), limits.object_size),
-            request: Request {
-                resource_type: resource.resource_type().clone(),
-                action: Arc::clone(&action),
-            },
+            request: Request { resource_type: resource.resource_type().clone(), action: Arc::clone(&action) },
             decoder: Arc::clone(resource.decoder()),
         };
         Self { batches: Batches::new(chunks, items, limits.decoders), action }

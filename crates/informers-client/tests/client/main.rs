@@ -10,6 +10,7 @@ mod errors;
 mod goaway;
 mod list;
 mod pool;
+mod protobuf;
 mod proxy;
 mod recorder;
 mod rotation;

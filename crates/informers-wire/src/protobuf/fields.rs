@@ -107,7 +107,8 @@ mod tests {
 
     #[test]
     fn every_form_of_a_value() {
-        let message = b"\x08\x96\x01\x12\x02hi\x19\x01\x02\x03\x04\x05\x06\x07\x08\x25\x01\x02\x03\x04\x28\x00";
+        let message =
+            b"\x08\x96\x01\x12\x02hi\x19\x01\x02\x03\x04\x05\x06\x07\x08\x25\x01\x02\x03\x04\x28\x00";
         let mut fields = Fields::of(message);
         let found: Vec<_> = fields.by_ref().collect();
         let expected = [

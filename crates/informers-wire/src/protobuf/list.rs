@@ -251,7 +251,9 @@ impl ListSplitter {
         };
         match key.form {
             Form::Bytes => Ok(Phase::Length(field)),
-            _ if field != Field::Other => Err(self.broken("a field is written in another way than it should be")),
+            _ if field != Field::Other => {
+                Err(self.broken("a field is written in another way than it should be"))
+            }
             Form::Varint => Ok(Phase::Number),
             Form::Fixed(count) => self.skip(count.into()),
         }
