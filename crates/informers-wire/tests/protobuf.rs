@@ -52,7 +52,7 @@ fn lists_of_the_real_server() {
     for size in [1, 7, 100, 4096] {
         let (items, pods) = split(&answer!("pods.list"), size);
         assert_eq!(items, named(&[("cart-0", "217"), ("cart-1", "218")]), "by {size}");
-        assert_eq!((&*pods.kind, &*pods.api_version, &*pods.resource_version), ("PodList", "v1", "218"));
+        assert_eq!((&*pods.kind, &*pods.api_version, &*pods.resource_version), ("PodList", "v1", "224"));
         assert_eq!((pods.continue_token, pods.remaining_item_count), (None, None));
 
         let (items, first) = split(&answer!("configmaps-page-1.list"), size);

@@ -317,17 +317,13 @@ impl ListSplitter {
             Field::ContentType if !value.is_empty() && !is_protobuf(value) => {
                 return Err(self.broken("the envelope holds something else than a message"));
             }
-            Field::Metadata => {
-                if !self.read_metadata(value) {
-                    return Err(self.broken("the metadata of the list cannot be read"));
-                }
-            }
+            Field::Metadata => return self.read_metadata(value),
             _ => {}
         }
         Ok(())
     }
 
-    fn read_metadata(&mut self, message: &[u8]) -> bool {
+    fn read_metadata(&mut self, message: &[u8]) -> Result<(), Error> {
         let trailer = &mut self.trailer;
         let mut fields = Fields::of(message);
         for field in fields.by_ref() {
@@ -342,7 +338,10 @@ impl ListSplitter {
                 _ => {}
             }
         }
-        fields.is_whole()
+        match fields.is_whole() {
+            true => Ok(()),
+            false => Err(self.broken("the metadata of the list cannot be read")),
+        }
     }
 
     fn broken(&self, problem: &'static str) -> Error {
