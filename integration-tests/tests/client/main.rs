@@ -10,3 +10,4 @@ mod protobuf;
 mod proxies;
 #[cfg(unix)]
 mod rights;
+mod without_protobuf;
