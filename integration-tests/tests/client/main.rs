@@ -2,12 +2,14 @@
 //! die, connections that are shared by many, rights that are given and taken; and
 //! objects in protobuf.
 
+mod collections;
 mod connections;
 #[cfg(unix)]
 mod credentials;
 #[cfg(unix)]
 mod protobuf;
 mod proxies;
+mod recorder;
 #[cfg(unix)]
 mod rights;
 mod without_protobuf;

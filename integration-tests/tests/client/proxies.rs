@@ -74,7 +74,9 @@ async fn follow_through(cluster: Arc<dyn Cluster>, language: Language) -> Result
     let version = http::Request::get("/version").body(bytes::Bytes::new())?;
     let refused = stranger.raw(version).await.err().context("a wrong name passed")?;
     let refused = format!("{:#}", anyhow::Error::from(refused));
-    ensure!(refused.contains("proxy") || refused.contains("407"), "{refused}");
+    let address = gate.address().to_string();
+    ensure!(refused.contains("does not accept the user name and password in its URL"), "{refused}");
+    ensure!(refused.contains(&address), "{refused}");
     ensure!(!refused.contains("let:me") && !refused.contains("let%3Ame"), "the password is told: {refused}");
     follower.stop().await;
     Ok(())
