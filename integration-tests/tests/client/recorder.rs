@@ -1,12 +1,12 @@
 //! What a recorder of Events leaves on a server, as a list shows it.
 
+mod unentitled;
+
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use informers::client::Client;
 use informers::client::recorder::{Counts, ObjectReference, Recorder};
-use informers::client::{Client, Config};
-use integration_tests::control_plane::ControlPlane;
 use integration_tests::harness::{eventually, unique_name};
 use integration_tests::provider::Cluster;
 use integration_tests::world::{World, client};
@@ -15,10 +15,6 @@ use serde_json::{Value, json};
 integration_tests::cluster_tests! {
     a_list_shows_what_was_recorded;
     a_namespace_that_is_gone_takes_no_event_and_holds_up_none;
-}
-
-integration_tests::control_plane_tests! {
-    events_without_the_right_are_refused_and_counted;
 }
 
 /// Who records.
@@ -142,65 +138,5 @@ async fn a_namespace_that_is_gone_takes_no_event_and_holds_up_none(cluster: Arc<
     let listed = listed(&world).await?;
     ensure!(listed == [event("here", "Normal", "Found", 1, "all is well")], "{listed:?}");
     recorder.close().await;
-    Ok(())
-}
-
-const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
-
-/// Gives the user `stranger` one right to the Events of a world.
-async fn allow(world: &World, verb: &str) -> Result<()> {
-    let name = format!("events-{verb}");
-    let role = json!({
-        "metadata": {"name": name}, "rules": [{"apiGroups": [""], "resources": ["events"], "verbs": [verb]}],
-    });
-    world.admin.create(&world.collection(RBAC, "roles").path, &role).await?.ok()?;
-    let binding = json!({
-        "metadata": {"name": name},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "stranger"}],
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
-    });
-    world.admin.create(&world.collection(RBAC, "rolebindings").path, &binding).await?.ok()?;
-    let review = json!({
-        "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-        "spec": {"user": "stranger", "resourceAttributes": {
-            "namespace": world.namespace, "verb": verb, "resource": "events",
-        }},
-    });
-    eventually("the server knows who may do what", || async {
-        let reviews = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-        let review = world.admin.create(reviews, &review).await?.ok()?;
-        Ok((review["status"]["allowed"] != true).then(|| review["status"].to_string()))
-    })
-    .await
-}
-
-async fn events_without_the_right_are_refused_and_counted(control_plane: Arc<ControlPlane>) -> Result<()> {
-    let cluster: Arc<dyn Cluster> = Arc::clone(&control_plane) as _;
-    let world = World::new(&cluster, "unentitled").await?;
-    let web = subject(&world, "web").await?;
-    let stranger = Client::new(Config::from_kubeconfig_file(control_plane.kubeconfig(), Some("stranger"))?)?;
-    let recorder = recorder(stranger)?;
-    let mut recorded = 0;
-    let mut record = async || {
-        recorder.warning(&web, "Unhealthy", "no answer");
-        recorded += 1;
-        settled(&recorder, recorded).await
-    };
-
-    let counts = record().await?;
-    ensure!((counts.written, counts.rejected) == (0, 1), "it may do nothing: {counts:?}");
-    ensure!(listed(&world).await?.is_empty(), "{:?}", listed(&world).await?);
-
-    // What happens again is told by a patch, which is another right. The Event that was refused is not there, and the one
-    // that is made in its place has all that was counted.
-    allow(&world, "create").await?;
-    let counts = record().await?;
-    ensure!((counts.written, counts.rejected) == (0, 2), "a patch is another right: {counts:?}");
-    allow(&world, "patch").await?;
-    let counts = record().await?;
-    ensure!((counts.written, counts.rejected) == (1, 2), "{counts:?}");
-    let there = listed(&world).await?;
-    ensure!(there == [event("web", "Warning", "Unhealthy", 3, "no answer")], "{there:?}");
-    tokio::time::timeout(Duration::from_secs(60), recorder.close()).await.context("it closes")?;
     Ok(())
 }
