@@ -4,7 +4,7 @@
 mod tests;
 mod versions;
 
-use hashbrown::HashMap;
+use hashbrown::HashTable;
 use informers_core::{Deletion, Entry, Event, ObjectKey, ResourceVersion, Scope};
 use informers_delta_fifo::{Bookmark, Deleted, Delta, ReplacedAll};
 use informers_store::{StoreWriter, Write};
@@ -185,30 +185,34 @@ impl<T: Send + Sync + 'static> Processor<T> {
         self.undecodable.replace(&list);
 
         let mut gone = self.missing_from(&list);
+        gone.sort_by(|a, b| a.key().cmp(b.key()));
         let version = self.note_version(&list.scope, list.version.clone());
-        let (mut upserts, mut told) = (Vec::new(), Vec::new());
         let items = if self.parity.repeated_list_items { list.items } else { last_of_each_key(list.items) };
+        let store = self.writer.reader();
+        let is_first = store.is_empty();
+        // A first list is large, and all of it is new.
+        let expected = if is_first { items.len() } else { 0 };
+        let mut upserts = Vec::with_capacity(expected);
+        events.reserve_exact(gone.len() + expected);
+        let removals: Vec<_> = gone.iter().map(|entry| Write::Remove(entry.key().clone())).collect();
+        events.extend(
+            gone.into_iter().map(|last| (Audience::Everyone, Event::Deleted { last, how: list.missing })),
+        );
         for entry in items {
-            let old = self.writer.get(entry.key().as_str());
+            let old = store.get_by_key(entry.key());
             // The very same state: the entry that everybody holds stays, and nobody is told.
             let unchanged = old.as_ref().is_some_and(|old| old.ptr_eq(&entry) || old.same_version(&entry));
             if !unchanged || self.parity.same_version_updates {
                 upserts.push(entry.clone());
-                self.tell_upsert(old, entry, initial, &mut told);
+                self.tell_upsert(old, entry, initial, events);
             }
         }
-        if self.writer.reader().is_empty() {
+        if is_first {
             self.writer.replace(upserts, version);
         } else {
-            let mut writes: Vec<_> = gone.iter().map(|entry| Write::Remove(entry.key().clone())).collect();
-            writes.extend(upserts.into_iter().map(Write::Insert));
+            let writes = removals.into_iter().chain(upserts.into_iter().map(Write::Insert)).collect();
             self.writer.apply_as(writes, version);
         }
-        gone.sort_by(|a, b| a.key().cmp(b.key()));
-        events.extend(
-            gone.into_iter().map(|last| (Audience::Everyone, Event::Deleted { last, how: list.missing })),
-        );
-        events.append(&mut told);
     }
 
     /// Notes the version of one scope, and gives what the store's is with it. The scope that was heard of last does not
@@ -288,19 +292,30 @@ fn is_recreated<T>(old: &Entry<T>, new: &Entry<T>) -> bool {
 }
 
 /// A server may send a key twice in one list; the last one counts, in the place of the first.
-fn last_of_each_key<T>(items: Vec<Entry<T>>) -> Vec<Entry<T>> {
-    let mut kept: Vec<Entry<T>> = Vec::with_capacity(items.len());
-    let mut places: HashMap<ObjectKey, usize> = HashMap::with_capacity(items.len());
-    for entry in items {
-        match places.entry(entry.key().clone()) {
-            hashbrown::hash_map::Entry::Occupied(place) => kept[*place.get()] = entry,
-            hashbrown::hash_map::Entry::Vacant(place) => {
-                place.insert(kept.len());
-                kept.push(entry);
+///
+/// In place, with a small table beside it: what a first list takes and gives back leaves holes among its objects.
+fn last_of_each_key<T>(mut items: Vec<Entry<T>>) -> Vec<Entry<T>> {
+    let mut places: HashTable<usize> = HashTable::with_capacity(items.len());
+    let mut kept = 0;
+    for at in 0..items.len() {
+        let key = items[at].key();
+        match places.find(spread(key), |&place| items[place].key() == key) {
+            Some(&place) => items.swap(place, at),
+            None => {
+                places.insert_unique(spread(key), kept, |&place| spread(items[place].key()));
+                items.swap(kept, at);
+                kept += 1;
             }
         }
     }
-    kept
+    items.truncate(kept);
+    items
+}
+
+/// A key's hash, as a table wants it: at both ends.
+fn spread(key: &ObjectKey) -> u64 {
+    let hash = u64::from(key.text_hash());
+    hash << 32 | hash
 }
 
 impl<T> std::fmt::Debug for Processor<T> {

@@ -418,3 +418,23 @@ fn no_reader_sees_the_version_of_one_scope_for_that_of_the_store() {
         assert!(reader.join().unwrap().iter().all(|seen| seen == known), "the store knows {known:?}");
     }
 }
+
+proptest::proptest! {
+    #[test]
+    fn of_many_repeated_items_the_last_of_each_counts_in_the_place_of_the_first(
+        names in proptest::collection::vec(0..20_u8, 0..40),
+    ) {
+        let names: Vec<_> = names.into_iter().map(|name| format!("x{name}")).collect();
+        let items: Vec<_> = names.iter().zip(1..).map(|(name, version)| entry(name, "u", version)).collect();
+        let mut expected: Vec<(String, u64)> = Vec::new();
+        for (name, version) in names.into_iter().zip(1..) {
+            match expected.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, last)) => *last = version,
+                None => expected.push((name, version)),
+            }
+        }
+        let expected: Vec<_> =
+            expected.iter().map(|(name, version)| format!("Added({name}@{version}, initial)")).collect();
+        assert_eq!(Bench::new().list(&Scope::all(), "99", &items), expected);
+    }
+}
