@@ -77,7 +77,8 @@ impl Args {
         let (Some(kubeconfig), Some(control)) = (kubeconfig, addr) else {
             return Measurement::Parts(mode.unwrap_or(Mode::Slim), decoded);
         };
-        let mode = mode.unwrap_or(Mode::Typed);
+        // Protobuf is read into slim pods alone.
+        let mode = mode.unwrap_or(if protobuf { Mode::Slim } else { Mode::Typed });
         Measurement::Road(Road { kubeconfig, control, events, mode, drop_managed_fields, protobuf })
     }
 }

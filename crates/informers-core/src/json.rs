@@ -69,8 +69,10 @@ impl<T: DeserializeOwned + Send + Sync + 'static> Decode<T> for JsonDecoder<T> {
     }
 
     fn decode(&self, raw: &[u8]) -> Result<Entry<T>, DecodeError> {
-        read(raw).or_else(|error| match replace_invalid_text(raw) {
-            Some(mended) if error.kind() == DecodeErrorKind::Malformed => read(&mended),
+        read(raw).or_else(|error| match error.kind() {
+            DecodeErrorKind::Malformed => {
+                replace_invalid_text(raw).map_or(Err(error), |mended| read(&mended))
+            }
             _ => Err(error),
         })
     }

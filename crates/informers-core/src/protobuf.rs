@@ -8,7 +8,8 @@ use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_f
 use crate::{Decode, DecodeError, DecodeErrorKind, Entry, ObjectKey, Representation};
 
 /// Reads objects of any prost message from protobuf, which API servers have for the types that are built into them (not
-/// for custom resources). It is smaller than JSON and read several times faster.
+/// for custom resources). It is half the size of JSON, and reading it takes half the CPU or less. Text must be UTF-8, and messages nest at
+/// most 100 deep, which are limits of prost.
 ///
 /// `M` is what is read. It need not know all fields, and not even the metadata: a message with the few that its user
 /// wants is fine, and quickest. Numbers of fields are in the `generated.proto` of each group (`k8s.io/api/core/v1`), and

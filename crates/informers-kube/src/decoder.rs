@@ -104,8 +104,9 @@ fn read<K: DeserializeOwned + Send>(raw: &[u8]) -> Result<K, DecodeError> {
     let text = mended.as_deref().unwrap_or(raw);
     match deep::from_slice(text) {
         Some(Ok(object)) => Ok(object),
+        Some(Err(error)) => Err(DecodeError::new(DecodeErrorKind::Malformed).with_source(error)),
         None if mended.is_some() => fitted::from_slice(text).map_err(|_| DecodeError::locate::<K>(text)),
-        _ => Err(DecodeError::locate::<K>(text)),
+        None => Err(DecodeError::locate::<K>(text)),
     }
 }
 

@@ -36,6 +36,8 @@ impl Lengths {
     fn of(raw: &[u8]) -> Self {
         /// Stands for an object among the indexes of open arrays.
         const OBJECT: usize = usize::MAX;
+        /// As deep as `serde_json` reads.
+        const MAX_DEPTH: usize = 128;
         // Rather one allocation that is too large than several.
         let mut lengths: Vec<u32> = Vec::with_capacity(raw.len() / 128);
         let mut outer = Vec::with_capacity(32);
@@ -44,6 +46,8 @@ impl Lengths {
         while let [byte, behind @ ..] = rest {
             rest = behind;
             match byte {
+                // Nothing deeper is read with these lengths.
+                b'[' | b'{' if outer.len() == MAX_DEPTH => break,
                 b'"' => rest = behind_string(rest),
                 b',' => commas = commas.saturating_add(1),
                 b'[' => {

@@ -98,14 +98,14 @@
 //! |---|---|
 //! | at the start | a streaming list; if the server refuses it or never ends it, a list in pages, from then on |
 //! | a watch ends in good order, or its connection breaks after it worked | another one at once, from the last version |
-//! | a watch ends within a second | the same after a pause; a list if that goes on without any event |
+//! | a watch ends within a second | the same after a pause (the first two at once, if they brought something); a list if that goes on without any event |
 //! | the version expired (410), or the server does not have it yet | a list not older than the last version; if that fails alike, one without a version |
 //! | 429, with or without a time to wait | the wait, then a watch from the last version, or the same page again |
 //! | connection refused, 401, 500, 503, no answer | a growing pause, then the same from the last version |
 //! | 403 | [`Phase::Forbidden`]: told once, tried again slowly, from the last version |
 //! | 404 twice, after there was a list | [`Phase::Gone`]: the sink is emptied, and the resource is looked for slowly |
 //! | an object that does not decode, or that the sink refuses | told and counted; everything else goes on |
-//! | an event of an unknown type | passed over |
+//! | an event of an unknown type | passed over, and no sign that a watch works |
 //!
 //! [`Parity`] switches what deliberately differs from client-go back, one by one or all at once.
 //!

@@ -36,7 +36,8 @@ pub struct ReflectorStatus {
     /// The last failure, also after it was overcome.
     pub last_error: Option<Error>,
     /// Since when nothing has worked: the first failure after it last watched, or ever. Empty while it watches, and
-    /// after it has ended. A list alone is no success, and neither is a watch that fails within a second.
+    /// after it has ended. A list alone is no success, and neither is a watch that brings nothing and fails within
+    /// a second.
     pub failing_since: Option<Instant>,
     /// How many lists were begun, paged or streamed, retries and fall-backs included.
     pub lists: u64,
@@ -61,6 +62,11 @@ impl ReflectorStatus {
     #[must_use]
     pub fn failing_for(&self, now: Instant) -> Option<Duration> {
         self.failing_since.map(|since| now.saturating_duration_since(since))
+    }
+
+    /// A watch works: the failures before it are over.
+    pub(crate) fn proved(&mut self) {
+        self.overcome = None;
     }
 
     pub(crate) fn enter(&mut self, phase: Phase, now: Instant) {
@@ -143,6 +149,14 @@ impl StatusCell {
     pub(crate) fn update(&self, change: impl FnOnce(&mut ReflectorStatus)) {
         self.0.send_modify(change);
     }
+
+    /// Changes what cannot be read, so that nobody need wake.
+    pub(crate) fn update_quietly(&self, change: impl FnOnce(&mut ReflectorStatus)) {
+        self.0.send_if_modified(|status| {
+            change(status);
+            false
+        });
+    }
 }
 
 impl Drop for StatusCell {
@@ -178,6 +192,13 @@ mod tests {
         assert_eq!(enter(14_000, Phase::Watching), None);
         assert_eq!(enter(14_500, Phase::Watching), None, "another watch, in good order");
         assert_eq!(enter(14_900, fails()), Some(14_900));
+        assert_eq!(enter(14_950, Phase::Watching), None);
+        status.proved();
+        let mut enter = |millis, phase: Phase| {
+            status.enter(phase, at(millis));
+            status.failing_since.map(|since| since.duration_since(start).as_millis())
+        };
+        assert_eq!(enter(14_990, fails()), Some(14_990), "it brought something");
         assert_eq!(enter(15_000, Phase::Stopped), None);
         assert_eq!(status.failing_for(at(20_000)), None);
         status.failing_since = Some(at(15_000));

@@ -43,7 +43,7 @@ impl UndecodableObjects {
         let stays = |key: &ObjectKey| {
             !list.covers(key) || listed.as_ref().is_some_and(|listed| !listed.contains(key))
         };
-        let mut former = Known::default();
+        let (mut former, mut replaced) = (Known::default(), Vec::new());
         let mut known = self.0.lock();
         (known.named, former.named) = take(&mut known.named).into_iter().partition(|(key, _)| stays(key));
         (known.nameless, former.nameless) =
@@ -51,14 +51,13 @@ impl UndecodableObjects {
         for object in &list.undecodable {
             match object.key() {
                 Some(key) => {
-                    let same = known.named.insert(key.clone(), object.clone());
-                    former.nameless.extend(same.map(|object| (Scope::all(), object)));
+                    replaced.extend(known.named.insert(key.clone(), object.clone()));
                 }
                 None => known.nameless.push((list.scope.clone(), object.clone())),
             }
         }
         drop(known);
-        drop(former);
+        drop((former, replaced));
     }
 
     pub(crate) fn list(&self) -> Vec<Undecodable> {

@@ -109,11 +109,15 @@ impl<T, V: Hash> Definition<T, V> {
     where
         V: Borrow<Q>,
     {
-        let (mut hits, mut values) = (Vec::new(), Vec::new());
+        let (mut hits, mut values, mut staged) = (Vec::new(), Vec::new(), Vec::new());
         all.visit(|entry| {
-            if self.values(entry, &mut values).is_ok() && values.iter().any(|own| own.borrow() == value) {
+            // What cannot be staged would be missing in the filled index too.
+            if self.stage(entry, &mut values, &mut staged).is_ok()
+                && staged.iter().filter_map(|(_, own)| own.as_ref()).any(|own| own.borrow() == value)
+            {
                 hits.push(entry.clone());
             }
+            staged.clear();
         });
         hits
     }

@@ -172,11 +172,11 @@ where
 {
     let values = with_postings(shared, definition, |_, postings| postings.values().cloned().collect());
     values.unwrap_or_else(|all| {
-        let (mut values, mut own) = (hashbrown::HashSet::new(), Vec::new());
+        let (mut values, mut own, mut staged) = (hashbrown::HashSet::new(), Vec::new(), Vec::new());
         all.visit(|entry| {
-            // A failed function leaves no values, as it would in the filled index.
-            let _ = definition.values(entry, &mut own);
-            values.extend(own.drain(..));
+            // What cannot be staged has no values, as it would have none in the filled index.
+            let _ = definition.stage(entry, &mut own, &mut staged);
+            values.extend(staged.drain(..).filter_map(|(_, value)| value));
         });
         values.into_iter().collect()
     })

@@ -101,7 +101,7 @@ impl Chunk {
             return Span { start: 0, len };
         }
         if self.text.capacity() - self.text.len() < key.len() {
-            self.text.reserve_exact(more * key.len());
+            self.text.reserve_exact((more * key.len()).min(usize::from(u16::MAX)).max(key.len()));
         }
         self.text.extend_from_slice(key);
         Span { start, len }

@@ -41,7 +41,7 @@
 //! - Readers do not write shared cache lines, except for the reference counts of what they hand out.
 //!
 //! # Cost
-//! Memory beside the objects, measured with a million of them as the growth of the process: 84 bytes per
+//! Memory beside the objects, measured with a million of them as the growth of the process: some 85 bytes per
 //! object for the map (keys of 18 bytes, which are in there once more), 22 for an index with few distinct
 //! values, 28 for one with 20 objects per value, 85 for one by a unique number. Postings hold places, so a
 //! look-up needs no second one by key, and an update that leaves the values as they are does not touch them. No

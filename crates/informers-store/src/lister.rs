@@ -128,7 +128,7 @@ impl<T: Send + Sync + 'static> Lister<T> {
     }
 
     fn find(&self, key: ObjectKey) -> Result<Entry<T>, NotFound> {
-        self.store.get(key.as_str()).ok_or_else(|| NotFound { resource: Arc::clone(&self.resource), key })
+        self.store.get_by_key(&key).ok_or_else(|| NotFound { resource: Arc::clone(&self.resource), key })
     }
 
     fn selects(&self, selector: &LabelSelector, entry: &Entry<T>) -> bool {

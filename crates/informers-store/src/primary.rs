@@ -9,8 +9,8 @@ use crate::table::Table;
 /// All entries, by key and in a dense order by which indexes name them.
 ///
 /// What a get reads lies close together, since waiting for memory is most of its time: keys bring their hash along, the
-/// table answers from one cache line, the text of the keys and the entries' counts are the store's own. With objects
-/// spread over the heap a get takes 40 ns, where a table of entries that were asked for their keys took 150.
+/// table answers from one cache line, the text of the keys and the entries' counts are the store's own. What each
+/// step gave is in docs/benchmarks.md.
 pub(crate) struct Primary<T> {
     table: Table,
     keys: Keys,

@@ -80,7 +80,7 @@ impl<T: Send + Sync + 'static> SinkStore<T> {
     }
 
     fn known_entry(&self, key: &ObjectKey, uid: &Uid, version: &ResourceVersion) -> Option<Entry<T>> {
-        self.writer.get(key.as_str()).filter(|entry| entry.is_version(uid, version))
+        self.writer.get_by_key(key).filter(|entry| entry.is_version(uid, version))
     }
 }
 
@@ -190,7 +190,7 @@ impl<T: Send + Sync + 'static> Stage<T> for Replacement<'_, T> {
         let mut writes = removals;
         for (key, Staged { good, bad }) in std::mem::take(&mut this.staged) {
             if let Some(entry) = good {
-                let own = this.target.writer.get(key.as_str());
+                let own = this.target.writer.get_by_key(&key);
                 if own.is_none_or(|own| !own.ptr_eq(&entry)) {
                     writes.push(Write::Insert(entry));
                 }

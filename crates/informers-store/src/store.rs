@@ -16,7 +16,7 @@ use crate::values::IndexValues;
 
 /// A handle for reading a store. Cloning it is cheap, and all clones read the same store.
 ///
-/// Reads never wait for user code and write no cache line that readers on other threads write, save the
+/// Reads never wait for index functions and write no cache line that readers on other threads write, save the
 /// reference counts of the entries they hand out. What is read is the store's own object, shared and
 /// never changed.
 ///

@@ -96,6 +96,12 @@ impl<T: Send + Sync + 'static> StoreWriter<T> {
         self.shared.read_entry(ObjectKey::hash_text(key), key)
     }
 
+    /// The same with a key at hand, whose text need not be hashed.
+    #[must_use]
+    pub fn get_by_key(&self, key: &ObjectKey) -> Option<Entry<T>> {
+        self.shared.read_entry(key.text_hash(), key.as_str())
+    }
+
     /// Puts an entry under its key, and gives what was there.
     pub fn insert(&mut self, entry: Entry<T>) -> Option<Entry<T>> {
         self.stager.stage(&entry);

@@ -239,8 +239,8 @@ fn write_name(f: &mut fmt::Formatter<'_>, event_type: Option<&str>, identity: &I
         write!(f, "{event_type} ")?;
     }
     match (&identity.namespace, &identity.name) {
-        (Some(namespace), Some(name)) => write!(f, "{namespace}/{name} "),
-        (None, Some(name)) => write!(f, "{name} "),
+        (Some(namespace), Some(name)) if !namespace.is_empty() => write!(f, "{namespace}/{name} "),
+        (_, Some(name)) => write!(f, "{name} "),
         _ => Ok(()),
     }
 }

@@ -48,6 +48,12 @@ impl Input {
         taken
     }
 
+    /// Gives back what was taken last.
+    pub(crate) fn put_back(&mut self, bytes: Bytes) {
+        self.offset -= bytes.len() as u64;
+        self.chunks.push_front(bytes);
+    }
+
     /// The next byte that is neither white space nor a byte order mark at the very start of the body; it is not
     /// taken.
     pub(crate) fn peek_token(&mut self) -> Option<u8> {

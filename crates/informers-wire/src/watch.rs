@@ -131,7 +131,13 @@ impl WatchFramer {
                                 identity,
                             })));
                         }
-                        Err(Unfinished(rest)) => return Err(malformed(&rest, FrameProblem::Syntax)),
+                        Err(Unfinished(mut rest)) => {
+                            // Cut behind a comma, a colon or a bracket, it took the line behind it for its own.
+                            if let Some(at) = memchr::memmem::rfind(&rest, b"\n{") {
+                                self.input.put_back(rest.split_off(at + 1));
+                            }
+                            return Err(malformed(&rest, FrameProblem::Syntax));
+                        }
                         Ok(RawValue::Skipped) => {}
                     }
                 }

@@ -105,7 +105,14 @@ impl<T: Send + Sync + 'static> Api<T> {
         loop {
             let call = self.call(Method::GET, "get", Some(name), "", &Query::default())?;
             let answer = self.client.call(&call).await?;
-            let before: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
+            let before: Value = match serde_json::from_slice(answer.body()) {
+                Ok(before) => before,
+                Err(error) => {
+                    let problem = "the answer is no JSON that can be changed".to_owned();
+                    let source = crate::error::cause(error);
+                    return Err(ClientError::UnexpectedAnswer { action: call.action, problem, source });
+                }
+            };
             let Some(version) = before["metadata"].get("resourceVersion").filter(|it| it.is_string()) else {
                 let problem = "the answer is no object with a resourceVersion".to_owned();
                 return Err(ClientError::UnexpectedAnswer { action: call.action, problem, source: None });

@@ -35,12 +35,8 @@ impl<T: Send + Sync + 'static> Api<T> {
         options: &DeleteOptions,
     ) -> Result<(), ClientError> {
         let mut query = Query::default();
-        for (name, selector, is_empty) in [
-            ("labelSelector", labels.to_string(), labels.is_empty()),
-            ("fieldSelector", fields.to_string(), fields.is_empty()),
-        ] {
-            query.put(name, if is_empty { "" } else { &selector });
-        }
+        query.put("labelSelector", labels.as_written());
+        query.put("fieldSelector", &fields.to_string());
         let mut call = self.call(Method::DELETE, "delete all", None, "", &query)?;
         self.set_body(&mut call, &options.body(self.dry_run))?;
         self.client.call_for_head(&call).await

@@ -1,4 +1,4 @@
-//! Typed requests for single objects.
+//! Typed requests for objects.
 
 mod change;
 mod collection;
@@ -289,12 +289,8 @@ impl<T: Send + Sync + 'static> Api<T> {
             }
             path = format!("{path}/{subresource}");
         }
-        let accept = match self.resource.decoder().representation() {
-            Representation::PartialObjectMetadata => METADATA,
-            _ => JSON,
-        };
         let mut headers = HeaderMap::new();
-        headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
+        headers.insert(header::ACCEPT, HeaderValue::from_static(JSON));
         let path = format!("{path}{}", query.as_str());
         Ok(Call { method, path, headers, body: Bytes::new(), gzip: true, action })
     }
@@ -319,9 +315,12 @@ impl<T: Send + Sync + 'static> Api<T> {
 
     async fn send(&self, mut call: Call) -> Result<Entry<T>, ClientError> {
         let representation = self.resource.decoder().representation();
-        if representation == Representation::Protobuf {
-            call.headers.insert(header::ACCEPT, HeaderValue::from_static(PROTOBUF));
-        }
+        let accept = match representation {
+            Representation::PartialObjectMetadata => METADATA,
+            Representation::Protobuf => PROTOBUF,
+            _ => JSON,
+        };
+        call.headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
         let answer = self.client.call(&call).await;
         let answer = answer.map_err(|error| form::refused(error, representation))?;
         form::check(&answer, representation, &call.action)?;

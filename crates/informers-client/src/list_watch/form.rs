@@ -31,14 +31,14 @@ pub(super) fn of_watch(representation: Representation) -> &'static str {
     }
 }
 
-/// Is the answer in the form that was asked for? One that does not say its form is judged by its bytes.
+/// Is the answer in a form that was not asked for? What is in none that API servers have is judged by its bytes.
 pub(crate) fn check<B>(
     response: &Response<B>,
     representation: Representation,
     action: &str,
 ) -> Result<(), ClientError> {
     match answer::text(response, header::CONTENT_TYPE) {
-        Some(other) if representation == Representation::Protobuf && !other.starts_with(PROTOBUF) => {
+        Some(other) if representation == Representation::Protobuf && other.starts_with(JSON) => {
             Err(not_as_protobuf(action.to_owned(), None))
         }
         _ => Ok(()),

@@ -45,7 +45,7 @@ impl<T: Send + Sync + 'static> Collection<T> {
         Ok(Self {
             path: resource.resource_type().collection_path(scope.namespace_name()),
             labels: scope.labels().as_written().to_owned(),
-            fields: if scope.fields().is_empty() { String::new() } else { scope.fields().to_string() },
+            fields: scope.fields().to_string(),
             client,
             resource,
             description,

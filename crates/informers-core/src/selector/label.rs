@@ -148,7 +148,7 @@ impl FromStr for LabelSelector {
             }
         }
         requirements.sort();
-        Ok(Self(Arc::new(Parsed { requirements, written: text.trim().to_owned() })))
+        Ok(Self(Arc::new(Parsed { requirements, written: text.trim_matches(WHITE_SPACE).to_owned() })))
     }
 }
 
@@ -181,6 +181,9 @@ impl fmt::Display for LabelRequirement {
     }
 }
 
+/// What servers pass over in a selector; anything else would be refused by them.
+const WHITE_SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
+
 struct Parser<'a> {
     text: &'a str,
     rest: &'a str,
@@ -192,12 +195,12 @@ impl<'a> Parser<'a> {
     }
 
     fn at_end(&mut self) -> bool {
-        self.rest = self.rest.trim_start();
+        self.rest = self.rest.trim_start_matches(WHITE_SPACE);
         self.rest.is_empty()
     }
 
     fn eat(&mut self, token: &str) -> bool {
-        self.rest = self.rest.trim_start();
+        self.rest = self.rest.trim_start_matches(WHITE_SPACE);
         match self.rest.strip_prefix(token) {
             Some(rest) => {
                 self.rest = rest;
@@ -216,7 +219,7 @@ impl<'a> Parser<'a> {
 
     /// A run of the characters that keys and values consist of; may be empty.
     fn word(&mut self) -> &'a str {
-        self.rest = self.rest.trim_start();
+        self.rest = self.rest.trim_start_matches(WHITE_SPACE);
         let end = self
             .rest
             .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/')))
@@ -272,7 +275,9 @@ impl<'a> Parser<'a> {
             LabelOperator::GreaterThan(self.number()?)
         } else if self.eat("<") {
             LabelOperator::LessThan(self.number()?)
-        } else if self.rest.trim_start().is_empty() || self.rest.trim_start().starts_with(',') {
+        } else if self.rest.trim_start_matches(WHITE_SPACE).is_empty()
+            || self.rest.trim_start_matches(WHITE_SPACE).starts_with(',')
+        {
             LabelOperator::Exists
         } else {
             match self.word() {

@@ -104,12 +104,14 @@ impl<T: Send + Sync + 'static> Reflector<T> {
 
     async fn wait(&mut self, waiting: Waiting, cancel: &CancellationToken) -> Step {
         let Self { sink, memory, resyncs, observer, .. } = self;
-        let (reason, until) = (waiting.reason.clone(), waiting.until);
-        observer.enter(match waiting.denied {
-            None => Phase::Waiting { reason, until },
-            Some(Denied::Forbidden) => Phase::Forbidden { reason, until },
-            Some(Denied::Gone) => Phase::Gone { reason, until },
-        });
+        if let Some(reason) = waiting.reason.clone() {
+            let until = waiting.until;
+            observer.enter(match waiting.denied {
+                None => Phase::Waiting { reason, until },
+                Some(Denied::Forbidden) => Phase::Forbidden { reason, until },
+                Some(Denied::Gone) => Phase::Gone { reason, until },
+            });
+        }
         resyncs.rest_unless(memory, waiting.then == Then::Watch);
         let never = std::future::pending::<()>();
         match resyncing(never, &mut **sink, resyncs, observer, cancel, Some(waiting.until)).await? {

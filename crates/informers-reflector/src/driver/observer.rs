@@ -54,6 +54,11 @@ impl Observer {
         });
     }
 
+    /// A watch brought something.
+    pub(super) fn watch_works(&self) {
+        self.status.update_quietly(ReflectorStatus::proved);
+    }
+
     pub(super) fn list_began(&self, phase: Phase) {
         self.update(|status| {
             status.lists += 1;

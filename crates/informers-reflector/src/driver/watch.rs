@@ -78,6 +78,9 @@ impl<T: Send + Sync + 'static> Reflector<T> {
             // That a denial has ended is known with the first event, not when the watch ends.
             observer.tell(memory);
             observer.activity(memory);
+            if watching.events() > 0 {
+                observer.watch_works();
+            }
         };
         observer.activity(memory);
         observer.watch_ended(watching.events(), watching.began());

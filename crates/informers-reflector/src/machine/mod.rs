@@ -59,7 +59,8 @@ pub(crate) enum Next {
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub(crate) until: Instant,
-    pub(crate) reason: Error,
+    /// None where nothing failed: watches that work are only paced.
+    pub(crate) reason: Option<Error>,
     pub(crate) denied: Option<Denied>,
     pub(crate) then: Then,
 }

@@ -32,14 +32,14 @@ impl Memory {
 
     pub(super) fn wait(&mut self, reason: Error, then: Then, now: Instant) -> Next {
         let until = later(now, self.pause(&reason, now));
-        Next::Wait(Waiting { until, reason, denied: None, then })
+        Next::Wait(Waiting { until, reason: Some(reason), denied: None, then })
     }
 
     /// Watches that end at once but bring something are no failure: they are paced, and what they bring must not
     /// come later and later.
-    pub(super) fn pace(&mut self, reason: Error, now: Instant) -> Next {
+    pub(super) fn pace(&mut self, now: Instant) -> Next {
         let until = later(now, self.delays.least(&mut self.rng));
-        Next::Wait(Waiting { until, reason, denied: None, then: Then::Watch })
+        Next::Wait(Waiting { until, reason: None, denied: None, then: Then::Watch })
     }
 
     /// A pause in the middle of a list.
@@ -175,7 +175,8 @@ impl Memory {
         let pause = denial.pause(&mut self.rng);
         let told = error.retry_after().unwrap_or_default().min(LONGEST_TOLD_WAIT);
         self.notice(if news { Notice::Failed(error.clone()) } else { Notice::Overcome(error.clone()) });
-        Next::Wait(Waiting { until: later(now, pause.max(told)), reason: error, denied: Some(denied), then })
+        let until = later(now, pause.max(told));
+        Next::Wait(Waiting { until, reason: Some(error), denied: Some(denied), then })
     }
 }
 

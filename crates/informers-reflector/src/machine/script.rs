@@ -180,7 +180,7 @@ fn error(kind: ErrorKind) -> Error {
 }
 
 fn nothing(now: Instant) -> Waiting {
-    Waiting { until: now, reason: error(ErrorKind::Other), denied: None, then: Then::Sync }
+    Waiting { until: now, reason: Some(error(ErrorKind::Other)), denied: None, then: Then::Sync }
 }
 
 fn event_kind(word: &str) -> EventKind {

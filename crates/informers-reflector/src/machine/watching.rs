@@ -147,7 +147,7 @@ impl Watching {
         }
         memory.notice(Notice::Remark("a watch ended at once"));
         if self.events > 0 {
-            return memory.pace(closed_at_once(), now);
+            return memory.pace(now);
         }
         let then = memory.fruitless();
         memory.wait(closed_at_once(), then, now)

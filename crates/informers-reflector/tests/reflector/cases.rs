@@ -476,6 +476,8 @@ async fn watches_that_bring_something_but_end_at_once_are_paced_and_not_slower_e
     assert_eq!(gaps[1..3], [0.0, 0.0]);
     assert!(gaps[3..11].iter().all(|gap| (0.8..1.65).contains(gap)), "{gaps:?}");
     assert_eq!(run.server.asked()[11], "watch 20");
+    let status = run.status();
+    assert!(status.phase.is_watching() && status.failing_since.is_none(), "nothing failed: {status:?}");
     run.stop().await;
 }
 

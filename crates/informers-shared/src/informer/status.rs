@@ -36,7 +36,8 @@ pub struct InformerStatus {
 }
 
 impl InformerStatus {
-    /// For how long the reader that has been failing longest has been failing, when this was read; empty if all watch.
+    /// For how long the reader that has been failing longest has been failing, when this was read; empty if none fails. A first
+    /// list that is still being read is no failure.
     /// What is stored grows stale meanwhile.
     ///
     /// ```

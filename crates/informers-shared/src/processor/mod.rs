@@ -188,8 +188,7 @@ impl<T: Send + Sync + 'static> Processor<T> {
         gone.sort_by(|a, b| a.key().cmp(b.key()));
         let version = self.note_version(&list.scope, list.version.clone());
         let items = if self.parity.repeated_list_items { list.items } else { last_of_each_key(list.items) };
-        let store = self.writer.reader();
-        let is_first = store.is_empty();
+        let is_first = self.writer.reader().is_empty();
         // A first list is large, and all of it is new.
         let expected = if is_first { items.len() } else { 0 };
         let mut upserts = Vec::with_capacity(expected);
@@ -199,7 +198,7 @@ impl<T: Send + Sync + 'static> Processor<T> {
             gone.into_iter().map(|last| (Audience::Everyone, Event::Deleted { last, how: list.missing })),
         );
         for entry in items {
-            let old = store.get_by_key(entry.key());
+            let old = self.writer.get_by_key(entry.key());
             // The very same state: the entry that everybody holds stays, and nobody is told.
             let unchanged = old.as_ref().is_some_and(|old| old.ptr_eq(&entry) || old.same_version(&entry));
             if !unchanged || self.parity.same_version_updates {

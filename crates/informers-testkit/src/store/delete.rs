@@ -79,16 +79,14 @@ impl Store {
     ) -> Result<Vec<Arc<Stored>>, Status> {
         let selected: Vec<_> =
             self.objects(def).into_iter().filter(|object| selection.matches(object)).collect();
-        for object in &selected {
+        let outcome = selected.iter().try_for_each(|object| {
             options.hold_for(def, object)?;
-            if !options.dry_run {
-                self.delete_stored(def, object, options.now)?;
-            }
-        }
+            if options.dry_run { Ok(()) } else { self.delete_stored(def, object, options.now).map(drop) }
+        });
         if !options.dry_run {
             self.after_removal(options.now)?;
         }
-        Ok(selected)
+        outcome.map(|()| selected)
     }
 
     pub(super) fn delete_stored(

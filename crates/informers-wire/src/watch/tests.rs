@@ -137,6 +137,9 @@ fn a11_a_frame_that_was_left_unfinished_swallows_no_other() {
         r#"{"type":"MODIFIED","object":{"metadata":{"name":"q","resourceVersion":"6"},"x":"a"b"}}"#,
         r#"{"type":"MODIFIED","object":{"metadata":{"name":"q","resourceVersion":"6"},"x":[1}}"#,
         r#"{"type":"MODIFIED","object":{"metadata":{"name":"q","resourceVersion":"6"},"x":"a\"#,
+        r#"{"type":"MODIFIED","object":{"metadata":{"name":"q","resourceVersion":"6"},"#,
+        r#"{"type":"MODIFIED","object":{"metadata":{"name":"q","resourceVersion":"6"},"x":"#,
+        r#"{"type":"MODIFIED","object":{"metadata":{"name":"q","resourceVersion":"6"},"x":["#,
     ] {
         let body = format!("{good}\n{bad}\n{good}\n \r\n{pretty}\n{bad}\n\n{pretty}{good}");
         for size in [1, 2, 7, 64, 100, body.len()] {
