@@ -132,7 +132,8 @@ impl WatchFramer {
                             })));
                         }
                         Err(Unfinished(mut rest)) => {
-                            // Cut behind a comma, a colon or a bracket, it took the line behind it for its own.
+                            // Cut behind a comma, a colon or a bracket, it took the line behind it for its own. Only the last
+                            // line is given back, so that no byte is looked at more than twice.
                             if let Some(at) = memchr::memmem::rfind(&rest, b"\n{") {
                                 self.input.put_back(rest.split_off(at + 1));
                             }
