@@ -310,9 +310,19 @@ impl Client {
     pub(crate) async fn call_for_head(&self, call: &Call) -> Result<(), ClientError> {
         let mut retries = self.limits().retries;
         loop {
-            match self.send(call).await {
-                Ok(_) => return Ok(()),
+            match self.head_once(call).await {
+                Ok(()) => return Ok(()),
                 Err(error) => wait_as_told(error, &mut retries).await?,
+            }
+        }
+    }
+
+    async fn head_once(&self, call: &Call) -> Result<(), ClientError> {
+        let mut asker = self.asker(call).await?;
+        loop {
+            match self.within_limit(call, self.exchange(call, &asker.identity)).await? {
+                Exchange::Answer(_) => return Ok(()),
+                Exchange::Rejected(error) => self.renew(&mut asker, error).await?,
             }
         }
     }
@@ -321,27 +331,33 @@ impl Client {
     pub(crate) async fn call_once(&self, call: &Call) -> Result<Response<Bytes>, ClientError> {
         let mut asker = self.asker(call).await?;
         loop {
-            let exchange = self.exchange_whole(call, &asker.identity);
-            let exchanged = match self.timeouts().request {
-                None => exchange.await,
-                Some(limit) => tokio::time::timeout(limit, exchange).await.unwrap_or_else(|_| {
-                    Err(ClientError::Connection {
-                        action: call.action.clone(),
-                        failure: ConnectionFailure::Timeout,
-                        problem: format!(
-                            "{} gives no whole answer within {} s",
-                            self.0.transport.shown(),
-                            limit.as_secs_f32()
-                        ),
-                        source: None,
-                    })
-                }),
-            };
-            match exchanged? {
+            match self.within_limit(call, self.exchange_whole(call, &asker.identity)).await? {
                 Exchange::Answer(response) => return Ok(response),
                 Exchange::Rejected(error) => self.renew(&mut asker, error).await?,
             }
         }
+    }
+
+    /// An exchange that takes no longer than [`Timeouts::request`](crate::Timeouts::request) allows.
+    async fn within_limit<T>(
+        &self,
+        call: &Call,
+        exchange: impl Future<Output = Result<Exchange<T>, ClientError>>,
+    ) -> Result<Exchange<T>, ClientError> {
+        let Some(limit) = self.timeouts().request else { return exchange.await };
+        let too_late = |_| {
+            Err(ClientError::Connection {
+                action: call.action.clone(),
+                failure: ConnectionFailure::Timeout,
+                problem: format!(
+                    "{} gives no whole answer within {} s",
+                    self.0.transport.shown(),
+                    limit.as_secs_f32()
+                ),
+                source: None,
+            })
+        };
+        tokio::time::timeout(limit, exchange).await.unwrap_or_else(too_late)
     }
 
     async fn exchange_whole(

@@ -5,11 +5,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response};
 use informers_client::{
-    BoxError, Client, Config, Credentials, ExecPlugin, HttpBody, HttpService, RateLimit, Timeouts,
+    BoxError, Client, Config, Credentials, DeleteOptions, ExecPlugin, HttpBody, HttpService, RateLimit,
+    Timeouts,
 };
+use informers_core::{FieldSelector, LabelSelector};
 use tokio::time::Instant;
 
-use crate::server::status;
+use crate::server::{status, widgets};
 
 /// Answers at once, if the token is the last one that the plugin prints.
 struct Server(&'static str);
@@ -43,6 +45,28 @@ async fn a_request_that_waits_for_its_turn_has_its_whole_time_then() {
         request.await.unwrap().unwrap();
     }
     assert_eq!(start.elapsed().as_millis() / 100, 38);
+}
+
+/// Takes every request and never answers.
+struct Silent;
+
+#[async_trait::async_trait]
+impl HttpService for Silent {
+    async fn send(&self, _: Request<Bytes>) -> Result<Response<HttpBody>, BoxError> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_for_objects_and_for_collections_end_with_the_limit() {
+    let client = Client::over(Silent, config(Duration::from_secs(5))).unwrap();
+    let widgets = client.api(&widgets(), Some("shop"));
+    let (all, any) = (LabelSelector::default(), FieldSelector::default());
+    let start = Instant::now();
+    let error = widgets.delete_collection(&all, &any, &DeleteOptions::new()).await.unwrap_err();
+    assert!(error.is_timeout() && start.elapsed() == Duration::from_secs(5), "{error}");
+    let error = widgets.get("a").await.unwrap_err();
+    assert!(error.is_timeout() && start.elapsed() == Duration::from_secs(10), "{error}");
 }
 
 #[cfg(unix)]
