@@ -24,7 +24,7 @@ pub use subresource::{Scale, Subresource};
 
 use crate::client::Call;
 use crate::encode::{Query, segment};
-use crate::list_watch::form::{self, JSON, METADATA, PROTOBUF};
+use crate::list_watch::form::{self, JSON};
 use crate::list_watch::{Collection, is_segment};
 use crate::{Client, ClientError};
 
@@ -315,12 +315,7 @@ impl<T: Send + Sync + 'static> Api<T> {
 
     async fn send(&self, mut call: Call) -> Result<Entry<T>, ClientError> {
         let representation = self.resource.decoder().representation();
-        let accept = match representation {
-            Representation::PartialObjectMetadata => METADATA,
-            Representation::Protobuf => PROTOBUF,
-            _ => JSON,
-        };
-        call.headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
+        call.headers.insert(header::ACCEPT, HeaderValue::from_static(form::of_objects(representation)));
         let answer = self.client.call(&call).await;
         let answer = answer.map_err(|error| form::refused(error, representation))?;
         form::check(&answer, representation, &call.action)?;

@@ -8,22 +8,21 @@ use informers_wire::{Identity, ListSplitter, ListTrailer, StreamEnd, WatchFrame,
 use crate::{ClientError, answer};
 
 pub(crate) const JSON: &str = "application/json";
-pub(crate) const METADATA: &str =
-    "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
+const METADATA: &str = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
 const LIST_OF_METADATA: &str =
     "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json";
-pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// The `Accept` header of a list.
 pub(super) fn of_list(representation: Representation) -> &'static str {
     match representation {
         Representation::PartialObjectMetadata => LIST_OF_METADATA,
-        other => of_watch(other),
+        other => of_objects(other),
     }
 }
 
-/// The `Accept` header of a watch.
-pub(super) fn of_watch(representation: Representation) -> &'static str {
+/// The `Accept` header of a watch, or of one object.
+pub(crate) fn of_objects(representation: Representation) -> &'static str {
     match representation {
         Representation::PartialObjectMetadata => METADATA,
         Representation::Protobuf => PROTOBUF,

@@ -102,7 +102,7 @@ impl<T: Send + Sync + 'static> Collection<T> {
             query.put("resourceVersionMatch", "NotOlderThan");
         }
         query.put_number("timeoutSeconds", params.timeout.as_secs().max(1));
-        let call = self.call(query, form::of_watch(self.representation()), false, "watch");
+        let call = self.call(query, form::of_objects(self.representation()), false, "watch");
         let response = self.send(&call).await?;
         let content_type = answer::text(&response, header::CONTENT_TYPE).unwrap_or_default();
         if response.status() != StatusCode::OK || content_type.starts_with("text/html") {
