@@ -15,9 +15,6 @@ use crate::{DEFAULT_MAX_SIZE, Error, ListTrailer, TooLarge};
 /// The largest field beside the items.
 const MAX_FIELD_SIZE: u64 = 1 << 20;
 
-/// How much of an item that is too large is kept for telling who it is. Name and version stand first.
-const MAX_HEAD: usize = 64 << 10;
-
 /// Splits a Kubernetes list in protobuf into the raw messages of its items, chunk by chunk.
 ///
 /// What is around the items is read, the items themselves are not: their length stands before each, so a list passes
@@ -272,9 +269,7 @@ impl ListSplitter {
                 return Ok(Phase::Key);
             }
             Field::Item => {
-                let limit = self.max_item_size;
-                let keep = if length > limit as u64 { limit.min(MAX_HEAD) } else { limit };
-                self.payload.begin(length, keep);
+                self.payload.begin(length, self.max_item_size);
                 return Ok(Phase::Payload(field));
             }
             Field::TypeMeta => "typeMeta",

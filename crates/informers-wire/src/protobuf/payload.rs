@@ -4,6 +4,9 @@ use bytes::Bytes;
 
 use crate::input::Input;
 
+/// How much of a value that is too large is kept for telling what it is. Name and version stand first.
+const MAX_HEAD: usize = 64 << 10;
+
 /// How much is reserved at once on the word of a length alone.
 const MAX_RESERVED: usize = 1 << 20;
 
@@ -18,8 +21,9 @@ pub(super) struct Payload {
 }
 
 impl Payload {
-    /// A value of `size` bytes, of which `keep` are wanted.
-    pub(super) fn begin(&mut self, size: u64, keep: usize) {
+    /// A value of `size` bytes, of which the beginning is enough if it is over the limit.
+    pub(super) fn begin(&mut self, size: u64, limit: usize) {
+        let keep = if size > limit as u64 { limit.min(MAX_HEAD) } else { limit };
         *self = Self { size, left: size, keep, gathered: Vec::new() };
     }
 

@@ -8,9 +8,6 @@ use crate::input::Input;
 use crate::object::excerpt;
 use crate::{DEFAULT_MAX_SIZE, Error, StreamEnd, TooLarge, WatchFrame};
 
-/// How much of a frame that is too large is kept for telling what it is about.
-const MAX_HEAD: usize = 64 << 10;
-
 /// The smallest first byte of a text. No frame is so long that its length, four bytes with the largest first, begins
 /// with it: that would be 144 MiB.
 const FIRST_OF_TEXT: u8 = b'\t';
@@ -95,9 +92,7 @@ impl WatchFramer {
         loop {
             match self.phase {
                 Phase::Length(length, 4) => {
-                    let limit = self.max_frame_size;
-                    let is_too_large = u64::from(length) > limit as u64;
-                    self.payload.begin(length.into(), if is_too_large { limit.min(MAX_HEAD) } else { limit });
+                    self.payload.begin(length.into(), self.max_frame_size);
                     self.phase = Phase::Frame;
                 }
                 Phase::Length(length, read) => {
