@@ -64,6 +64,11 @@ impl ReflectorStatus {
         self.failing_since.map(|since| now.saturating_duration_since(since))
     }
 
+    pub(crate) fn arrived(&mut self, version: ResourceVersion, now: Instant) {
+        self.version = version;
+        self.last_activity = Some(now);
+    }
+
     /// A watch works: the failures before it are over.
     pub(crate) fn proved(&mut self) {
         self.overcome = None;
@@ -149,14 +154,6 @@ impl StatusCell {
     pub(crate) fn update(&self, change: impl FnOnce(&mut ReflectorStatus)) {
         self.0.send_modify(change);
     }
-
-    /// Changes what cannot be read, so that nobody need wake.
-    pub(crate) fn update_quietly(&self, change: impl FnOnce(&mut ReflectorStatus)) {
-        self.0.send_if_modified(|status| {
-            change(status);
-            false
-        });
-    }
 }
 
 impl Drop for StatusCell {
@@ -176,30 +173,26 @@ mod tests {
         let start = Instant::now();
         let at = |millis| start + Duration::from_millis(millis);
         let mut status = ReflectorStatus::default();
-        let mut enter = |millis, phase: Phase| {
+        let enter = |status: &mut ReflectorStatus, millis, phase: Phase| {
             status.enter(phase, at(millis));
             status.failing_since.map(|since| since.duration_since(start).as_millis())
         };
         let fails = || Phase::Waiting { reason: Error::new(ErrorKind::Timeout, "list pods"), until: start };
-        assert_eq!(enter(0, Phase::Listing), None);
-        assert_eq!(enter(1_000, fails()), Some(1_000), "the first failure");
-        assert_eq!(enter(3_000, Phase::Listing), Some(1_000), "to try is no success");
-        assert_eq!(enter(4_000, fails()), Some(1_000), "the second failure");
-        assert_eq!(enter(9_000, Phase::Watching), None);
-        assert_eq!(enter(9_999, fails()), Some(1_000), "the watch did not work");
-        assert_eq!(enter(12_000, Phase::Watching), None);
-        assert_eq!(enter(13_000, fails()), Some(13_000), "it did");
-        assert_eq!(enter(14_000, Phase::Watching), None);
-        assert_eq!(enter(14_500, Phase::Watching), None, "another watch, in good order");
-        assert_eq!(enter(14_900, fails()), Some(14_900));
-        assert_eq!(enter(14_950, Phase::Watching), None);
+        assert_eq!(enter(&mut status, 0, Phase::Listing), None);
+        assert_eq!(enter(&mut status, 1_000, fails()), Some(1_000), "the first failure");
+        assert_eq!(enter(&mut status, 3_000, Phase::Listing), Some(1_000), "to try is no success");
+        assert_eq!(enter(&mut status, 4_000, fails()), Some(1_000), "the second failure");
+        assert_eq!(enter(&mut status, 9_000, Phase::Watching), None);
+        assert_eq!(enter(&mut status, 9_999, fails()), Some(1_000), "the watch did not work");
+        assert_eq!(enter(&mut status, 12_000, Phase::Watching), None);
+        assert_eq!(enter(&mut status, 13_000, fails()), Some(13_000), "it did");
+        assert_eq!(enter(&mut status, 14_000, Phase::Watching), None);
+        assert_eq!(enter(&mut status, 14_500, Phase::Watching), None, "another watch, in good order");
+        assert_eq!(enter(&mut status, 14_900, fails()), Some(14_900));
+        assert_eq!(enter(&mut status, 14_950, Phase::Watching), None);
         status.proved();
-        let mut enter = |millis, phase: Phase| {
-            status.enter(phase, at(millis));
-            status.failing_since.map(|since| since.duration_since(start).as_millis())
-        };
-        assert_eq!(enter(14_990, fails()), Some(14_990), "it brought something");
-        assert_eq!(enter(15_000, Phase::Stopped), None);
+        assert_eq!(enter(&mut status, 14_990, fails()), Some(14_990), "it brought something");
+        assert_eq!(enter(&mut status, 15_000, Phase::Stopped), None);
         assert_eq!(status.failing_for(at(20_000)), None);
         status.failing_since = Some(at(15_000));
         assert_eq!(status.failing_for(at(20_000)), Some(Duration::from_secs(5)));

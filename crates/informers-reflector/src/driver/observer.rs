@@ -48,15 +48,17 @@ impl Observer {
 
     /// Something arrived.
     pub(super) fn activity(&self, memory: &Memory) {
-        self.update(|status| {
-            status.version = memory.version.clone();
-            status.last_activity = Some(now());
-        });
+        self.update(|status| status.arrived(memory.version.clone(), now()));
     }
 
-    /// A watch brought something.
-    pub(super) fn watch_works(&self) {
-        self.status.update_quietly(ReflectorStatus::proved);
+    /// The same in a watch, which works once it has brought something.
+    pub(super) fn watch_activity(&self, memory: &Memory, events: u64) {
+        self.update(|status| {
+            status.arrived(memory.version.clone(), now());
+            if events > 0 {
+                status.proved();
+            }
+        });
     }
 
     pub(super) fn list_began(&self, phase: Phase) {

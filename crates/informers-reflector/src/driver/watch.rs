@@ -77,10 +77,7 @@ impl<T: Send + Sync + 'static> Reflector<T> {
             }
             // That a denial has ended is known with the first event, not when the watch ends.
             observer.tell(memory);
-            observer.activity(memory);
-            if watching.events() > 0 {
-                observer.watch_works();
-            }
+            observer.watch_activity(memory, watching.events());
         };
         observer.activity(memory);
         observer.watch_ended(watching.events(), watching.began());
