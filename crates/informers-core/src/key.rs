@@ -81,6 +81,7 @@ impl ObjectKey {
 
     /// The whole key as text: `namespace/name` or `name`.
     #[must_use]
+    #[inline]
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -95,8 +96,23 @@ impl ObjectKey {
     /// assert_eq!(ObjectKey::new("shop", "web").text_hash(), ObjectKey::hash_text("shop/web"));
     /// ```
     #[must_use]
+    #[inline]
     pub fn text_hash(&self) -> u32 {
         self.hash
+    }
+
+    /// The [`text_hash`](Self::text_hash) as hash tables want it: with something at both ends of 64 bits.
+    ///
+    /// ```
+    /// # use informers_core::ObjectKey;
+    /// let key: ObjectKey = "shop/web".parse().unwrap();
+    /// assert_eq!(key.table_hash(), ObjectKey::new("shop", "web").table_hash());
+    /// ```
+    #[must_use]
+    #[inline]
+    pub fn table_hash(&self) -> u64 {
+        let hash = u64::from(self.hash);
+        hash << 32 | hash
     }
 
     /// The [`text_hash`](Self::text_hash) of the key that has this text.
@@ -140,6 +156,7 @@ impl fmt::Display for ObjectKey {
 }
 
 impl PartialEq for ObjectKey {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
         self.hash == other.hash && (Arc::ptr_eq(&self.text, &other.text) || self.text == other.text)
     }

@@ -1,17 +1,16 @@
 //! The queue with one place in line for each object.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use hashbrown::hash_map::Entry as Place;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashSet;
 use informers_core::{Entry, KnownObjects, ObjectKey, Undecodable};
 
 use crate::delta::{Deleted, Delta, ReplacedAll, newest_copy};
 use crate::discarded::Discarded;
 use crate::in_flight::{InFlight, State};
 use crate::in_order::Popped;
+use crate::line::Line;
 use crate::parity::Parity;
 use crate::population::{Population, Ticket};
 
@@ -40,9 +39,8 @@ use crate::population::{Population, Ticket};
 /// assert!(queue.is_empty());
 /// ```
 pub struct DeltaFifo<T> {
-    /// The deltas of each key that is in line; never empty.
-    items: HashMap<ObjectKey, Vec<Delta<T>>>,
-    line: VecDeque<ObjectKey>,
+    /// What waits; each object with at least one delta.
+    line: Line<T>,
     known: Option<Arc<dyn KnownObjects<T>>>,
     in_flight: InFlight<T>,
     population: Population,
@@ -61,8 +59,7 @@ impl<T> DeltaFifo<T> {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            items: HashMap::new(),
-            line: VecDeque::new(),
+            line: Line::new(),
             known: None,
             in_flight: InFlight::new(),
             population: Population::default(),
@@ -130,7 +127,7 @@ impl<T> DeltaFifo<T> {
     /// Whether a deletion of this key says anything new.
     pub(crate) fn has(&self, key: &ObjectKey) -> bool {
         let stored = || self.known.as_ref().is_some_and(|known| known.knows(key.as_str()));
-        self.items.contains_key(key) || self.in_flight.contains(key) || stored()
+        self.line.contains(key) || self.in_flight.contains(key) || stored()
     }
 
     /// An object exists in a state that cannot be used.
@@ -150,24 +147,16 @@ impl<T> DeltaFifo<T> {
     }
 
     fn push(&mut self, key: ObjectKey, delta: Delta<T>, left: &mut Discarded<T>) {
-        match self.items.entry(key) {
-            Place::Occupied(mut place) => {
-                let deltas = place.get_mut();
-                if let (Some(Delta::Deleted(before)), Delta::Deleted(_)) = (deltas.last(), &delta) {
-                    // The first deletion says more, unless nobody saw it.
-                    if before.is_tombstone() {
-                        left.deltas(deltas.pop());
-                    } else {
-                        return left.delta(delta);
-                    }
-                }
-                deltas.push(delta);
-            }
-            Place::Vacant(place) => {
-                self.line.push_back(place.key().clone());
-                place.insert(vec![delta]);
+        let deltas = self.line.place_of(key);
+        if let (Some(Delta::Deleted(before)), Delta::Deleted(_)) = (deltas.last(), &delta) {
+            // The first deletion says more, unless nobody saw it.
+            if before.is_tombstone() {
+                left.deltas(deltas.pop());
+            } else {
+                return left.delta(delta);
             }
         }
+        deltas.push(delta);
     }
 
     /// Puts a list in the place of everything in its scope: queues each of its objects, then the deletion of
@@ -226,22 +215,21 @@ impl<T> DeltaFifo<T> {
         let gone = |key: &ObjectKey, last| Deleted { key: key.clone(), last, how: all.missing };
 
         let mut deletions = Vec::new();
-        for key in self.line.iter().filter(|key| vanished(key)) {
-            let newest = self.items.get(key).and_then(|deltas| newest_copy(deltas));
-            let last = newest.map_or_else(|| stored(key), |last| last.cloned());
+        for (key, deltas) in self.line.iter().filter(|(key, _)| vanished(key)) {
+            let last = newest_copy(deltas).map_or_else(|| stored(key), |last| last.cloned());
             deletions.push(gone(key, last));
         }
         let in_flight = self.in_flight.by_key();
         for (key, state) in self.in_flight.newest() {
             if let State::Present(last) = state
                 && vanished(key)
-                && !self.items.contains_key(key)
+                && !self.line.contains(key)
             {
                 deletions.push(gone(key, last.clone().or_else(|| stored(key))));
             }
         }
         for key in self.known.iter().flat_map(|known| known.known_keys()) {
-            if vanished(&key) && !self.items.contains_key(&key) && !in_flight.contains_key(&key) {
+            if vanished(&key) && !self.line.contains(&key) && !in_flight.contains_key(&key) {
                 deletions.push(gone(&key, stored(&key)));
             }
         }
@@ -253,7 +241,7 @@ impl<T> DeltaFifo<T> {
     pub fn resync(&mut self) {
         let Some(known) = self.known.clone() else { return };
         for key in known.known_keys() {
-            if self.items.contains_key(&key) || self.in_flight.contains(&key) {
+            if self.line.contains(&key) || self.in_flight.contains(&key) {
                 continue;
             }
             if let Some(entry) = known.get_known(key.as_str()) {
@@ -265,10 +253,9 @@ impl<T> DeltaFifo<T> {
 
     /// Takes the object that waits longest, with all its changes.
     pub fn pop(&mut self) -> Option<Popped<T>> {
-        let key = self.line.pop_front()?;
+        let (key, deltas) = self.line.pop_front()?;
         let is_in_initial_list = !self.population.synced();
-        let deltas = self.items.remove(&key).unwrap_or_default();
-        let id = self.in_flight.take(std::iter::once(&deltas[..]));
+        let id = self.in_flight.take(std::iter::once((key, &deltas[..])));
         let initial = self.population.take(1);
         if self.parity.synced_before_processing {
             self.population.finish(initial);
@@ -301,11 +288,10 @@ impl<T> DeltaFifo<T> {
     pub(crate) fn offer(&mut self, deltas: Vec<Delta<T>>, left: &mut Discarded<T>) {
         let Some(key) = deltas.first().and_then(Delta::key).cloned() else { return left.deltas(deltas) };
         self.population.changed();
-        if self.items.contains_key(&key) || deltas.iter().any(|delta| delta.key() != Some(&key)) {
+        if self.line.contains(&key) || deltas.iter().any(|delta| delta.key() != Some(&key)) {
             return left.deltas(deltas);
         }
-        self.line.push_back(key.clone());
-        self.items.insert(key, deltas);
+        *self.line.place_of(key) = deltas;
     }
 
     /// Finishes a popped object and puts it at the end of the line again, unless it is in line already.
@@ -338,13 +324,12 @@ impl<T> DeltaFifo<T> {
 
     /// The objects that wait, in line, each with its deltas from oldest to newest.
     pub fn iter(&self) -> impl Iterator<Item = (&ObjectKey, &[Delta<T>])> {
-        self.line.iter().filter_map(|key| Some((key, self.items.get(key)?.as_slice())))
+        self.line.iter()
     }
 
     /// Takes out everything that waits, for good.
     pub(crate) fn discard(&mut self, left: &mut Discarded<T>) {
-        self.line.clear();
-        left.deltas(self.items.drain().flat_map(|(_, deltas)| deltas));
+        left.deltas(self.line.drain());
     }
 }
 

@@ -36,21 +36,20 @@ impl<T> InFlight<T> {
         Self { next: 0, held: Vec::new() }
     }
 
-    /// Notes what is handed out; each slice holds the deltas of one key.
-    pub(crate) fn take<'a>(&mut self, groups: impl Iterator<Item = &'a [Delta<T>]>) -> u64
+    /// Notes what is handed out: keys, each with its deltas.
+    pub(crate) fn take<'a>(&mut self, groups: impl Iterator<Item = (ObjectKey, &'a [Delta<T>])>) -> u64
     where
         T: 'a,
     {
         let id = self.next;
         self.next += 1;
-        self.held.extend(groups.filter_map(|deltas| {
-            let last = deltas.last()?;
-            let state = if last.is_deletion() {
+        self.held.extend(groups.map(|(key, deltas)| {
+            let state = if deltas.last().is_some_and(Delta::is_deletion) {
                 State::Gone
             } else {
                 State::Present(newest_copy(deltas).flatten().cloned())
             };
-            Some(Held { id, key: last.key()?.clone(), state })
+            Held { id, key, state }
         }));
         id
     }

@@ -296,8 +296,9 @@ impl<T> InOrderQueue<T> {
             return None;
         }
         // An atomic queue never looks for a key, so it need not remember any.
+        let of_one = |delta| Some((Delta::key(delta)?.clone(), std::slice::from_ref(delta)));
         let id = match self.known {
-            Some(_) => self.in_flight.take(deltas.chunks(1)),
+            Some(_) => self.in_flight.take(deltas.iter().filter_map(of_one)),
             None => 0,
         };
         let ticket = Ticket { id, taken: deltas.len(), initial: self.population.take(deltas.len()) };

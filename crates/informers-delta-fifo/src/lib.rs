@@ -68,6 +68,7 @@ mod fifo;
 mod in_flight;
 mod in_order;
 mod intake;
+mod line;
 mod lock;
 mod machine;
 mod options;

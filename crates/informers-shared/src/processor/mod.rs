@@ -298,10 +298,10 @@ fn last_of_each_key<T>(mut items: Vec<Entry<T>>) -> Vec<Entry<T>> {
     let mut kept = 0;
     for at in 0..items.len() {
         let key = items[at].key();
-        match places.find(spread(key), |&place| items[place].key() == key) {
+        match places.find(key.table_hash(), |&place| items[place].key() == key) {
             Some(&place) => items.swap(place, at),
             None => {
-                places.insert_unique(spread(key), kept, |&place| spread(items[place].key()));
+                places.insert_unique(key.table_hash(), kept, |&place| items[place].key().table_hash());
                 items.swap(kept, at);
                 kept += 1;
             }
@@ -309,12 +309,6 @@ fn last_of_each_key<T>(mut items: Vec<Entry<T>>) -> Vec<Entry<T>> {
     }
     items.truncate(kept);
     items
-}
-
-/// A key's hash, as a table wants it: at both ends.
-fn spread(key: &ObjectKey) -> u64 {
-    let hash = u64::from(key.text_hash());
-    hash << 32 | hash
 }
 
 impl<T> std::fmt::Debug for Processor<T> {
