@@ -93,10 +93,12 @@ impl Waiters {
     }
 
     /// All that wait now, to be woken after the lock is released.
+    #[inline]
     pub fn take(&mut self) -> Wakes {
-        if self.waiting == 0 {
-            return Wakes::none();
-        }
+        if self.waiting == 0 { Wakes::none() } else { self.take_some() }
+    }
+
+    fn take_some(&mut self) -> Wakes {
         self.waiting = 0;
         let waiting = self.slots.iter_mut().filter(|slot| matches!(slot, Slot::Waiting(_)));
         waiting

@@ -28,11 +28,14 @@ pub struct Wakes(Vec<Waker>);
 
 impl Wakes {
     /// Nobody.
+    #[inline]
     pub const fn none() -> Self {
         Self(Vec::new())
     }
 
     /// With the others too.
+    // Whoever changes what others wait for calls this each time, mostly for nobody.
+    #[inline]
     pub fn and(mut self, mut others: Self) -> Self {
         if self.0.is_empty() {
             return others;
@@ -42,6 +45,7 @@ impl Wakes {
     }
 
     /// Wakes all; the same as dropping it.
+    #[inline]
     pub fn wake(self) {
         drop(self);
     }
@@ -54,14 +58,16 @@ impl Wakes {
 
     /// Whether there is nobody to be woken.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
 impl From<Option<Waker>> for Wakes {
+    #[inline]
     fn from(waker: Option<Waker>) -> Self {
-        waker.into_iter().collect()
+        waker.map_or(Self::none(), |waker| Self(vec![waker]))
     }
 }
 
@@ -72,6 +78,7 @@ impl FromIterator<Waker> for Wakes {
 }
 
 impl Drop for Wakes {
+    #[inline]
     fn drop(&mut self) {
         for waker in self.0.drain(..) {
             let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
