@@ -41,16 +41,16 @@ impl<T> Slot<T> {
 }
 
 impl<T: Eq> Slot<T> {
-    fn is(&self, hash: u32, key: &T) -> bool {
-        self.hash == hash && self.key.as_ref() == Some(key)
+    fn is(&self, key: &T) -> bool {
+        self.key.as_ref() == Some(key)
     }
 }
 
 /// Keys by hash in a slab: everything but an add or a look-up by key goes by index and never hashes.
 #[derive(Debug)]
 pub(super) struct Slots<T> {
-    /// Indices of slots, small so that the table stays in the cache.
-    table: HashTable<u32>,
+    /// Hashes, so that no slot is looked at in vain, and indices of slots; small, so that the table stays in the cache.
+    table: HashTable<(u32, u32)>,
     slots: Vec<Slot<T>>,
     free: Vec<usize>,
     /// The most keys at a time since it was last empty.
@@ -106,7 +106,7 @@ impl<T> Slots<T> {
     pub(super) fn release(&mut self, index: usize) -> Option<T> {
         let slot = self.slots.get_mut(index)?;
         let key = slot.key.take()?;
-        if let Ok(entry) = self.table.find_entry(spread(slot.hash), |&other| other as usize == index) {
+        if let Ok(entry) = self.table.find_entry(spread(slot.hash), |&(_, other)| other as usize == index) {
             entry.remove();
         }
         self.free.push(index);
@@ -116,8 +116,8 @@ impl<T> Slots<T> {
 
 impl<T: Eq> Slots<T> {
     pub(super) fn find(&self, key: &T, hash: u32) -> Option<usize> {
-        let found = self.table.find(spread(hash), |&index| self.slots[index as usize].is(hash, key));
-        found.map(|&index| index as usize)
+        let is = |&(own, index): &(u32, u32)| own == hash && self.slots[index as usize].is(key);
+        self.table.find(spread(hash), is).map(|&(_, index)| index as usize)
     }
 
     /// The slot of the key, made if there is none; the given key comes back if there was one.
@@ -127,11 +127,11 @@ impl<T: Eq> Slots<T> {
         let slots = &mut self.slots;
         let entry = self.table.entry(
             spread(hash),
-            |&index| slots[index as usize].is(hash, &key),
-            |&index| spread(slots[index as usize].hash),
+            |&(own, index)| own == hash && slots[index as usize].is(&key),
+            |&(hash, _)| spread(hash),
         );
         match entry {
-            Entry::Occupied(occupied) => (*occupied.get() as usize, Some(key)),
+            Entry::Occupied(occupied) => (occupied.get().1 as usize, Some(key)),
             Entry::Vacant(vacant) => {
                 let slot = Slot::new(key, hash);
                 let index = if let Some(index) = self.free.pop() {
@@ -143,7 +143,7 @@ impl<T: Eq> Slots<T> {
                 };
                 // Beyond four billion keys at a time, further ones are queued without being deduplicated.
                 if let Ok(small) = u32::try_from(index) {
-                    vacant.insert(small);
+                    vacant.insert((hash, small));
                 }
                 self.peak = self.peak.max(slots.len() - self.free.len());
                 (index, None)
