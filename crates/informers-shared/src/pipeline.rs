@@ -123,9 +123,9 @@ impl<T: Send + Sync + 'static> Pipeline<T> {
                 Audience::Resyncing => waiting.contains(id),
                 Audience::Syncing => syncing.contains(id),
             };
-            let heard =
-                events.iter().filter(|(audience, _)| hears(*audience)).map(|(_, event)| event.clone());
-            self.measure(delivery, &delivery.deliver(heard, now));
+            let heard = events.iter().filter(|(audience, _)| hears(*audience)).map(|(_, event)| event);
+            delivery.reserve(heard.clone().count());
+            self.measure(delivery, &delivery.deliver(heard.cloned(), now));
         }
     }
 
@@ -155,6 +155,7 @@ impl<T: Send + Sync + 'static> Pipeline<T> {
     fn add(&mut self, delivery: Arc<Delivery<T>>, runner: Runner<T>) {
         let now = clock::now();
         let present = self.processor.writer().reader().list();
+        delivery.reserve(present.len());
         let shown = present.into_iter().map(|object| Event::Added { object, initial: true });
         self.measure(&delivery, &delivery.deliver(shown, now));
         if self.is_synced() {

@@ -52,6 +52,11 @@ impl<T> Coalesced<T> {
         Self { pending: HashMap::new(), order: VecDeque::new(), next_turn: 0, doubled: 0 }
     }
 
+    pub(crate) fn reserve(&mut self, events: usize) {
+        self.pending.reserve(events);
+        self.order.reserve(events);
+    }
+
     /// Gives how many initial additions went into others or cancelled out: the handler will never see them.
     /// What falls out goes to `left`.
     pub(crate) fn push(&mut self, event: Event<T>, now: Instant, left: &mut Vec<Entry<T>>) -> usize {

@@ -75,6 +75,16 @@ impl<T> Backlog<T> {
         Self { events, initial_pending: 0, initial_complete: false }
     }
 
+    /// Makes room for so many events at once. Where a first list is taken in step by step, each step leaves a hole in the heap.
+    pub(crate) fn reserve(&mut self, events: usize) {
+        match &mut self.events {
+            Events::Coalesced(own) => own.reserve(events),
+            Events::InOrder(own) => own.reserve(events),
+            // They rarely have room for all of them.
+            Events::InOrderUpTo(_) | Events::Dropping(_) => {}
+        }
+    }
+
     /// Puts one event at the end. Objects that fall out go to `left`, to be dropped without a lock.
     pub(crate) fn push(&mut self, event: Event<T>, now: Instant, left: &mut Vec<Entry<T>>) {
         self.initial_pending += usize::from(is_initial(&event));

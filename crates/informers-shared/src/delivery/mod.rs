@@ -92,6 +92,14 @@ impl<T> Delivery<T> {
         self.resync
     }
 
+    /// Makes room for so many events, which are about to be delivered.
+    pub(crate) fn reserve(&self, events: usize) {
+        let mut state = self.state.lock();
+        if state.phase == Phase::Open {
+            state.backlog.reserve(events);
+        }
+    }
+
     /// Appends events; after removal they vanish.
     pub(crate) fn deliver(&self, events: impl IntoIterator<Item = Event<T>>, now: Instant) -> Delivered {
         // Merging and dropping events drops objects, which is the user's code: not under the lock.
