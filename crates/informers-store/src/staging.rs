@@ -41,7 +41,7 @@ impl<T, V> Staging<T, V> {
 /// Staged values of any type.
 pub(crate) trait AnyStaging<T>: Send {
     /// Computes the values of one entry more. Runs user code.
-    fn stage(&mut self, entry: &Entry<T>) -> Option<IndexError>;
+    fn stage(&mut self, entry: &Entry<T>, errors: &mut Vec<IndexError>);
     /// Puts the entry that was staged first and not yet put.
     fn put(&mut self, postings: &mut dyn AnyPostings, object: u32, key: &ObjectKey);
     fn remove(&mut self, postings: &mut dyn AnyPostings, object: u32);
@@ -54,19 +54,22 @@ where
     T: Send + Sync + 'static,
     V: Eq + Hash + Clone + Send + Sync + 'static,
 {
-    fn stage(&mut self, entry: &Entry<T>) -> Option<IndexError> {
+    fn stage(&mut self, entry: &Entry<T>, errors: &mut Vec<IndexError>) {
         let result = self.definition.stage(entry, &mut self.scratch, &mut self.values);
         self.ends.push(self.values.len());
-        result.err().map(|fault| IndexError::new(entry.key(), self.definition.name(), fault))
+        if let Err(fault) = result {
+            errors.push(IndexError::new(entry.key(), self.definition.name(), fault));
+        }
     }
 
     fn put(&mut self, postings: &mut dyn AnyPostings, object: u32, key: &ObjectKey) {
         let start = if self.next == 0 { 0 } else { self.ends[self.next - 1] };
         let end = self.ends[self.next];
         self.next += 1;
-        if let Some(postings) = postings.as_any_mut().downcast_mut::<Postings<V>>() {
-            let put = postings.put(object, &mut self.values[start..end], &mut self.trash);
-            self.panics.extend(put.err().map(|panic| (key.clone(), panic)));
+        if let Some(postings) = postings.as_any_mut().downcast_mut::<Postings<V>>()
+            && let Err(panic) = postings.put(object, &mut self.values[start..end], &mut self.trash)
+        {
+            self.panics.push((key.clone(), panic));
         }
     }
 
@@ -82,8 +85,9 @@ where
         self.next = 0;
         self.trash.clear();
         let name = self.definition.name();
-        let left_out = |(key, panic): (_, EqPanic)| IndexError::new(&key, name, panicking_eq(&*panic));
-        errors.extend(self.panics.drain(..).map(left_out));
+        for (key, panic) in std::mem::take(&mut self.panics) {
+            errors.push(IndexError::new(&key, name, panicking_eq(&*panic)));
+        }
     }
 }
 
@@ -107,7 +111,7 @@ impl<T: Send + Sync + 'static> Stager<T> {
 
     pub(crate) fn stage(&mut self, entry: &Entry<T>) {
         for area in &mut self.areas {
-            self.errors.extend(area.stage(entry));
+            area.stage(entry, &mut self.errors);
         }
     }
 
