@@ -105,24 +105,29 @@ fn workqueue_cycle(runtime: &Runtime, keys: &[ObjectKey]) -> Result<f64> {
     Ok(rate)
 }
 
-/// One producer, four workers: until every distinct key of every round was finished.
+/// One producer, four workers, all of them tasks: until every distinct key of every round was finished.
 fn workqueue_with_workers(runtime: &Runtime, keys: &[ObjectKey]) -> Result<f64> {
     let queue = WorkQueue::new();
+    let (keys, all) = (keys.to_vec(), ROUNDS * keys.len());
     let begun = Instant::now();
     for _ in 0..4 {
         let queue = queue.clone();
         runtime.spawn(async move { while queue.get().await.is_some() {} });
     }
-    for _ in 0..ROUNDS {
-        for key in keys {
-            queue.add(key.clone())?;
+    let producer = async move {
+        for _ in 0..ROUNDS {
+            for key in &keys {
+                queue.add(key.clone())?;
+            }
+            while !queue.is_empty() {
+                tokio::task::yield_now().await;
+            }
         }
-        while !queue.is_empty() {
-            std::thread::sleep(Duration::from_micros(50));
-        }
-    }
-    runtime.block_on(async { queue.shut_down_with_drain().await })?;
-    Ok(rate(ROUNDS * keys.len(), begun))
+        queue.shut_down_with_drain().await?;
+        anyhow::Ok(())
+    };
+    runtime.block_on(runtime.spawn(producer))??;
+    Ok(rate(all, begun))
 }
 
 fn workqueue_add_after() -> Result<f64> {
