@@ -10,7 +10,7 @@ use anyhow::{Result, anyhow};
 use informers::core::{Change, Sink as _};
 use informers::delta_fifo::{DeltaFifo, QueueOptions, delta_fifo};
 use informers::prelude::*;
-use informers::store::StoreWriter;
+use informers::store::{NAMESPACE_INDEX, StoreWriter, namespace_values};
 use informers::workqueue::rate_limiter::ItemExponentialFailure;
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
@@ -145,9 +145,8 @@ fn workqueue_add_after() -> Result<f64> {
 
 fn indexed_store<P: AnyPod>() -> Result<(StoreWriter<P>, Index<P, String>)> {
     let mut writer = StoreWriter::new();
-    let namespace = |pod: &Entry<P>| pod.namespace().map(str::to_owned);
     let node = |pod: &Entry<P>| pod.node().map(str::to_owned);
-    let (_, by_namespace) = writer.reader().define_index(Some("namespace"), namespace)?;
+    let (_, by_namespace) = writer.reader().define_index(Some(NAMESPACE_INDEX), namespace_values)?;
     let (index, by_node) = writer.reader().define_index(Some("node"), node)?;
     for pending in [by_namespace, by_node] {
         writer.install(pending).map_err(|_| anyhow!("an index of another store"))?;

@@ -15,8 +15,6 @@ pub(crate) trait AnyPod: Sized + Send + Sync + 'static {
     fn resource() -> Resource<Self>;
     /// One with these texts and nothing else, as the parts are measured with.
     fn small(pod: Small) -> Self;
-    /// The namespace.
-    fn namespace(&self) -> Option<&str>;
     /// The node that it runs on.
     fn node(&self) -> Option<&str>;
     /// Reads namespace, name and version, and gives their lengths together.
@@ -63,10 +61,6 @@ impl AnyPod for Pod {
         };
         let spec = PodSpec { node_name: Some(pod.node), ..PodSpec::default() };
         Self { metadata, spec: Some(spec), status: None }
-    }
-
-    fn namespace(&self) -> Option<&str> {
-        self.metadata.namespace.as_deref()
     }
 
     fn node(&self) -> Option<&str> {
@@ -152,10 +146,6 @@ impl AnyPod for SlimPod {
         };
         let spec = SlimSpec { node_name: Some(pod.node.into()) };
         Self { metadata, spec, status: SlimStatus::default() }
-    }
-
-    fn namespace(&self) -> Option<&str> {
-        Some(&self.metadata.namespace)
     }
 
     fn node(&self) -> Option<&str> {
