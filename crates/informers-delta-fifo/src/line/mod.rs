@@ -1,5 +1,8 @@
 //! The places in line of a queue that has one for each object.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 
 use hashbrown::HashTable;
