@@ -53,8 +53,10 @@ impl<T> Coalesced<T> {
     }
 
     pub(crate) fn reserve(&mut self, events: usize) {
-        self.pending.reserve(events);
-        self.order.reserve(events);
+        // A resync is mostly about the keys that wait already, and needs no second room for them.
+        let keys = events.saturating_sub(self.pending.len());
+        self.pending.reserve(keys);
+        self.order.reserve(keys);
     }
 
     /// Gives how many initial additions went into others or cancelled out: the handler will never see them.

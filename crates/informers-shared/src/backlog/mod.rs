@@ -75,7 +75,7 @@ impl<T> Backlog<T> {
         Self { events, initial_pending: 0, initial_complete: false }
     }
 
-    /// Makes room for so many events at once. Where a first list is taken in step by step, each step leaves a hole in the heap.
+    /// Makes room for so many further events at once. Growing step by step for a first list would leave a hole in the heap at each step.
     pub(crate) fn reserve(&mut self, events: usize) {
         match &mut self.events {
             Events::Coalesced(own) => own.reserve(events),

@@ -261,3 +261,23 @@ fn a_backlog_that_ran_empty_gives_back_what_a_burst_took() {
         }
     }
 }
+
+#[test]
+fn room_is_made_once_and_not_again_for_keys_that_wait() {
+    let many = 10_000;
+    for policy in [BacklogPolicy::Coalesced, BacklogPolicy::InOrder] {
+        let mut backlog = Backlog::new(policy);
+        backlog.reserve(many);
+        let room = backlog.capacity();
+        assert!(room >= many, "{policy:?} has room for {room}");
+        for at in 0..many {
+            backlog.push(added(&at.to_string(), 1, true), Instant::now(), &mut Vec::new());
+        }
+        assert_eq!(backlog.capacity(), room, "{policy:?}");
+        backlog.reserve(many);
+        match policy {
+            BacklogPolicy::Coalesced => assert_eq!(backlog.capacity(), room),
+            _ => assert!(backlog.capacity() >= 2 * many),
+        }
+    }
+}
