@@ -12,7 +12,8 @@ use crate::parity::Parity;
 use crate::staging::Stager;
 use crate::store::Store;
 use crate::values::IndexValues;
-use crate::writer::{Content, StoreWriter, Write};
+use crate::write::Write;
+use crate::writer::{Content, StoreWriter};
 
 /// A store used alone, as client-go's `cache.Indexer`: it derives keys from objects, and any number of
 /// threads may write.

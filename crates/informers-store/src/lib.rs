@@ -74,6 +74,7 @@ mod store;
 mod table;
 mod undelta;
 mod values;
+mod write;
 mod writer;
 
 pub use error::{Error, IndexConflict, IndexError, IndexErrors, NeverFilled};
@@ -88,4 +89,5 @@ pub use sink::SinkStore;
 pub use store::Store;
 pub use undelta::UndeltaStore;
 pub use values::IndexValues;
-pub use writer::{StoreWriter, Write};
+pub use write::Write;
+pub use writer::StoreWriter;

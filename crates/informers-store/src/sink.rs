@@ -9,7 +9,8 @@ use informers_core::{
 };
 
 use crate::store::Store;
-use crate::writer::{StoreWriter, Write};
+use crate::write::Write;
+use crate::writer::StoreWriter;
 
 /// Writes what a reflector reads into a store, without a queue or handlers in between.
 ///

@@ -8,7 +8,7 @@ use informers_core::{Entry, ObjectKey};
 use crate::definition::{AnyDefinition, Definition, panicking_eq};
 use crate::error::IndexError;
 use crate::postings::{AnyPostings, EqPanic, Postings, Staged};
-use crate::writer::Write;
+use crate::write::Write;
 
 /// The values of one index for the entries of one batch, in order.
 pub(crate) struct Staging<T, V> {

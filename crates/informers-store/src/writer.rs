@@ -16,6 +16,7 @@ use crate::primary::Primary;
 use crate::shared::{Inner, Shared};
 use crate::staging::Stager;
 use crate::store::Store;
+use crate::write::Write;
 
 /// The writer of a store. There is one per store, and whoever owns it decides what the store holds.
 ///
@@ -46,30 +47,6 @@ pub struct StoreWriter<T> {
 /// From this many writes on, which also change more than an eighth of the store, a list builds new content
 /// beside the old one instead of making readers wait. Fewer are committed faster than everything is rebuilt.
 const REBUILD: usize = 1000;
-
-/// One write of a batch.
-#[derive(Debug)]
-#[allow(clippy::exhaustive_enums, reason = "a map has no other writes")]
-pub enum Write<T> {
-    /// Puts an entry under its key.
-    Insert(Entry<T>),
-    /// Removes what is under the key. The version of the store stays.
-    Remove(ObjectKey),
-    /// Removes what is under the key of this entry, which is the object's final state: the version of the
-    /// store follows it, even if nothing was there (client-go's `DeleteWithObject`).
-    RemoveAs(Entry<T>),
-}
-
-impl<T> Write<T> {
-    /// The key that is written.
-    #[must_use]
-    pub fn key(&self) -> &ObjectKey {
-        match self {
-            Self::Insert(entry) | Self::RemoveAs(entry) => entry.key(),
-            Self::Remove(key) => key,
-        }
-    }
-}
 
 impl<T: Send + Sync + 'static> StoreWriter<T> {
     /// The writer of a new, empty store.
