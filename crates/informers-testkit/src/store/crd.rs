@@ -5,7 +5,6 @@ use std::time::SystemTime;
 use informers_core::ResourceScope;
 use serde_json::{Map, Value, json};
 
-use super::delete::is_crd;
 use super::object::timestamp;
 use super::scale::ScalePaths;
 use super::{PrinterColumn, ResourceDef, Store, Stored, VersionDef};
@@ -124,7 +123,7 @@ impl Store {
         name: &str,
         value: &mut Map<String, Value>,
     ) -> Result<(), Status> {
-        if !is_crd(def) {
+        if !def.is_crd() {
             return Ok(());
         }
         let spec = value.entry("spec").or_insert_with(|| json!({}));
@@ -151,7 +150,7 @@ impl Store {
         stored: &Stored,
         now: SystemTime,
     ) -> Result<(), Status> {
-        if !is_crd(def) || stored.is_terminating() {
+        if !def.is_crd() || stored.is_terminating() {
             return Ok(());
         }
         let Some(spec) = stored.value.get("spec") else {

@@ -3,8 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Target;
-use super::object::metadata_mut;
-use super::write::text;
+use super::object::{metadata_mut, text};
 
 /// Fills in what `value` leaves out, and takes off the status that a client may not set.
 pub(super) fn set_defaults(target: &Target, value: &mut Map<String, Value>, keep_status: bool) {

@@ -95,7 +95,7 @@ impl Store {
         old: &Arc<Stored>,
         now: SystemTime,
     ) -> Result<Deleted, Status> {
-        let waits = is_namespace(def) || is_crd(def) || !old.finalizers().is_empty();
+        let waits = def.is_namespace() || def.is_crd() || !old.finalizers().is_empty();
         if waits && old.is_terminating() {
             return Ok(Deleted::Object(Arc::clone(old)));
         }
@@ -104,11 +104,11 @@ impl Store {
         if waits || pod {
             let metadata = metadata_mut(&mut value);
             metadata.insert("deletionTimestamp".to_owned(), json!(timestamp(now)));
-            if !is_namespace(def) && !is_crd(def) {
+            if !def.is_namespace() && !def.is_crd() {
                 metadata.insert("deletionGracePeriodSeconds".to_owned(), json!(0));
             }
             let generation = metadata.get("generation").and_then(Value::as_u64);
-            if let Some(generation) = generation.filter(|&generation| generation > 0 && !is_crd(def)) {
+            if let Some(generation) = generation.filter(|&generation| generation > 0 && !def.is_crd()) {
                 metadata.insert("generation".to_owned(), json!(generation + 1));
             }
         }
@@ -122,23 +122,15 @@ impl Store {
             self.remove(def, old)?;
             return Ok(Deleted::Gone(old.at(self.revision())));
         }
-        if is_namespace(def)
+        if def.is_namespace()
             && let Value::Object(status) = value.entry("status").or_insert_with(|| json!({}))
         {
             status.insert("phase".to_owned(), json!("Terminating"));
         }
-        if is_crd(def) {
+        if def.is_crd() {
             super::crd::mark_terminating(&mut value, now);
         }
         let stored = self.store(def, Some(old), value)?;
         Ok(Deleted::Object(stored))
     }
-}
-
-pub(super) fn is_namespace(def: &ResourceDef) -> bool {
-    def.group.is_empty() && def.plural == "namespaces"
-}
-
-pub(super) fn is_crd(def: &ResourceDef) -> bool {
-    def.group == "apiextensions.k8s.io" && def.plural == "customresourcedefinitions"
 }

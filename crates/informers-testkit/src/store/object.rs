@@ -90,6 +90,11 @@ impl Stored {
     }
 }
 
+/// A field of metadata that is text; empty where it is not there.
+pub(super) fn text<'a>(metadata: &'a Map<String, Value>, field: &str) -> &'a str {
+    metadata.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
 /// The metadata of an object, which is made where there is none.
 pub(crate) fn metadata_mut(value: &mut Map<String, Value>) -> &mut Map<String, Value> {
     let metadata = value.entry("metadata").or_insert_with(|| json!({}));

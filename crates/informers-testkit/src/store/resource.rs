@@ -79,6 +79,16 @@ impl ResourceDef {
         if self.group.is_empty() { version.to_owned() } else { format!("{}/{version}", self.group) }
     }
 
+    /// Whether its objects are the namespaces themselves.
+    pub(super) fn is_namespace(&self) -> bool {
+        self.group.is_empty() && self.plural == "namespaces"
+    }
+
+    /// Whether its objects define resources.
+    pub(super) fn is_crd(&self) -> bool {
+        self.group == "apiextensions.k8s.io" && self.plural == "customresourcedefinitions"
+    }
+
     pub(crate) fn is_namespaced(&self) -> bool {
         self.scope == ResourceScope::Namespaced
     }

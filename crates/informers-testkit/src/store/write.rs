@@ -6,8 +6,7 @@ use std::time::SystemTime;
 use serde_json::{Map, Value, json};
 
 use super::defaults::set_defaults;
-use super::delete::{is_crd, is_namespace};
-use super::object::{metadata_mut, timestamp};
+use super::object::{metadata_mut, text, timestamp};
 use super::options::number_problem;
 use super::validate::{check_metadata, check_name};
 use super::{Patch, ResourceDef, Store, Stored};
@@ -386,7 +385,7 @@ impl Store {
             return Ok(Stored::new(new, old.revision));
         }
         if old.is_terminating() && !metadata_mut(&mut new).contains_key("finalizers") {
-            if is_crd(def) || is_namespace(def) {
+            if def.is_crd() || def.is_namespace() {
                 // What it holds may keep it still.
                 let stored = self.store(def, Some(old), new)?;
                 self.after_removal(options.now)?;
@@ -433,10 +432,6 @@ impl Store {
         self.commit(&def.ident(), Some(Arc::clone(old)), None);
         Ok(())
     }
-}
-
-pub(super) fn text<'a>(metadata: &'a Map<String, Value>, field: &str) -> &'a str {
-    metadata.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Whether anything changed that is neither metadata nor a status of its own.

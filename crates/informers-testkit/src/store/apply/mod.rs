@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use self::fields::{Fields, conflicts, fields_of, remove, without};
-use super::object::{metadata_mut, timestamp};
+use super::object::{metadata_mut, text, timestamp};
 use super::strategic::{ListRules, Merger};
 use super::{Store, Stored, Target, WriteOptions};
 use crate::Status;
@@ -122,7 +122,7 @@ impl Store {
             let owner = apply.entry(target, wanted, options);
             let mut config = apply.config.clone();
             metadata_mut(&mut config).entry("name").or_insert_with(|| json!(target.name));
-            self.check_name_in_url(target, super::write::text(metadata_mut(&mut config), "name"))?;
+            self.check_name_in_url(target, text(metadata_mut(&mut config), "name"))?;
             let config = Merger::apply(rules).merge(Map::new(), config)?;
             let owners = (!owner.fields.is_empty()).then(|| managed(&[owner]));
             return Ok((self.create_managed(target, Value::Object(config), options, owners)?, true));
