@@ -4,6 +4,7 @@
 //! others a name and an age.
 
 mod age;
+mod builtin;
 mod cluster;
 mod columns;
 mod configuration;
@@ -18,7 +19,8 @@ use std::time::SystemTime;
 use serde_json::{Map, Value, json};
 
 use self::age::age;
-use self::columns::{Column, builtin_columns};
+use self::builtin::builtin_columns;
+use self::columns::Column;
 use self::row::Row;
 use crate::store::{PrinterColumn, ResourceDef};
 
