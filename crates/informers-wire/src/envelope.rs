@@ -3,8 +3,8 @@
 use bytes::Bytes;
 
 use crate::input::{Keep, RawValue};
-use crate::list::{ListMeta, ListTrailer};
 use crate::object::key_is;
+use crate::trailer::{ListMeta, ListTrailer};
 use crate::{Error, Status};
 
 /// The largest field beside the items. A continue token has a few hundred bytes, a Status seldom more than a few

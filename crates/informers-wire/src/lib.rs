@@ -67,6 +67,7 @@ pub mod protobuf;
 mod retry_after;
 mod scan;
 mod status;
+mod trailer;
 mod warning;
 mod watch;
 
@@ -74,9 +75,10 @@ pub use encoding::ContentDecoder;
 pub use error::{Error, FrameProblem, MalformedFrame, TooLarge};
 pub use frame::WatchFrame;
 pub use identity::{Identity, peek_identity};
-pub use list::{ListSplitter, ListTrailer};
+pub use list::ListSplitter;
 pub use retry_after::{RetryAfter, retry_after};
 pub use status::{Status, StatusCause, StatusDetails};
+pub use trailer::ListTrailer;
 pub use warning::Warning;
 pub use watch::{StreamEnd, WatchFramer};
 

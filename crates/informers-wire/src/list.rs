@@ -1,13 +1,12 @@
 //! Takes the items out of a list body while it arrives.
 
 use bytes::Bytes;
-use serde::Deserialize;
 
 use crate::envelope::{Envelope, Field};
 use crate::input::{Input, Keep, RawValue, ValueReader};
 use crate::object::excerpt;
 use crate::scan::begins_value;
-use crate::{DEFAULT_MAX_SIZE, Error, Identity, TooLarge, peek_identity};
+use crate::{DEFAULT_MAX_SIZE, Error, Identity, ListTrailer, TooLarge, peek_identity};
 
 /// Splits the JSON body of a Kubernetes list into its raw items, chunk by chunk.
 ///
@@ -51,22 +50,6 @@ pub struct ListSplitter {
     reader: ValueReader<Identity<'static>>,
     envelope: Envelope,
     max_item_size: usize,
-}
-
-/// What a list says about itself, beside its items.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ListTrailer {
-    /// Kind of the list, such as `PodList`.
-    pub kind: String,
-    /// Group and version, such as `apps/v1`; empty if the server left it out.
-    pub api_version: String,
-    /// `metadata.resourceVersion`: where a watch may begin. Empty if the server left it out.
-    pub resource_version: String,
-    /// `metadata.continue`: the token of the next page; none on the last one.
-    pub continue_token: Option<String>,
-    /// `metadata.remainingItemCount`: about how many items follow on later pages, where the server tells.
-    pub remaining_item_count: Option<u64>,
 }
 
 /// Where in the body the next byte stands.
@@ -249,15 +232,6 @@ impl Phase {
             _ => "a value",
         }
     }
-}
-
-/// `metadata` of a list, as far as it is used. Every field may be missing or null.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(crate) struct ListMeta {
-    pub(crate) resource_version: Option<String>,
-    pub(crate) r#continue: Option<String>,
-    pub(crate) remaining_item_count: Option<i64>,
 }
 
 #[cfg(test)]
