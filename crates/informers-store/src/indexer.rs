@@ -119,7 +119,7 @@ impl<T: Send + Sync + 'static> Indexer<T> {
     }
 
     /// Removes what is under the key of this object, its final state, and gives it. The version of the store
-    /// follows the final state's.
+    /// follows the final state's. Who has no final state calls [`delete_by_key`](Self::delete_by_key).
     pub fn delete(&self, object: T) -> Option<Entry<T>> {
         self.delete_entry(self.entry(object))
     }
@@ -130,6 +130,16 @@ impl<T: Send + Sync + 'static> Indexer<T> {
     }
 
     /// Removes what is under a key, and gives it. The version of the store stays.
+    ///
+    /// ```
+    /// use informers_core::ObjectKey;
+    /// use informers_store::Indexer;
+    ///
+    /// let ports = Indexer::new(|port: &u16| ObjectKey::new("ns1", &port.to_string()));
+    /// ports.add(80).unwrap();
+    /// assert_eq!(ports.delete_by_key(&ObjectKey::new("ns1", "80")).map(|port| *port), Some(80));
+    /// assert!(ports.get("ns1/80").is_none());
+    /// ```
     pub fn delete_by_key(&self, key: &ObjectKey) -> Option<Entry<T>> {
         self.commit(vec![Write::Remove(key.clone())]).pop().flatten()
     }
