@@ -239,15 +239,15 @@ impl<T> DeltaFifo<T> {
     /// Shows every stored object again, but for those with changes under way, since these are newer than
     /// what is stored. Does nothing without a store.
     pub fn resync(&mut self) {
-        let Some(known) = self.known.clone() else { return };
-        for key in known.known_keys() {
-            if self.line.contains(&key) || self.in_flight.contains(&key) {
-                continue;
-            }
-            if let Some(entry) = known.get_known(key.as_str()) {
-                // The object is not in line, so there is nothing that could fall out.
-                self.push(key, Delta::Sync(entry), &mut Discarded::default());
-            }
+        let Some(known) = &self.known else { return };
+        let mut keys = known.known_keys();
+        keys.retain(|key| !self.line.contains(key) && !self.in_flight.contains(key));
+        // The store is asked for all of them first: if it panics, nothing was queued of which nobody would be told.
+        let settled: Vec<_> =
+            keys.into_iter().filter_map(|key| Some((known.get_known(key.as_str())?, key))).collect();
+        for (entry, key) in settled {
+            // The object is not in line, so there is nothing that could fall out.
+            self.push(key, Delta::Sync(entry), &mut Discarded::default());
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::PoisonError;
 use std::task::{Context, Poll};
@@ -87,13 +88,15 @@ impl<T, P: Ord + Clone> Heap<T, P> {
     pub fn add_all(&self, entries: Vec<Entry<T>>) -> Result<(), Error> {
         let entries: Vec<_> = entries.into_iter().map(|entry| ((self.priority)(&entry), entry)).collect();
         let mut old = Vec::new();
-        let poppers = {
+        let (done, poppers) = {
             let mut state = self.state();
             let state = state.open()?;
-            old.extend(entries.into_iter().map(|(priority, entry)| state.put(priority, entry)));
-            state.poppers.take()
+            let put = || old.extend(entries.into_iter().map(|(priority, entry)| state.put(priority, entry)));
+            // Those who wait have to hear of what was added before a comparison panicked.
+            (catch_unwind(AssertUnwindSafe(put)), state.poppers.take())
         };
         poppers.wake();
+        done.unwrap_or_else(|panic| resume_unwind(panic));
         Ok(())
     }
 
@@ -121,10 +124,12 @@ impl<T, P: Ord + Clone> Heap<T, P> {
     /// # Errors
     /// If there is none.
     pub fn delete(&self, key: &ObjectKey) -> Result<Entry<T>, Error> {
-        let mut state = self.state();
-        let item = state.items.remove(key).ok_or_else(|| Error::NotInHeap { key: key.clone() })?;
-        state.order.remove(&item.rank);
-        Ok(item.entry)
+        let State { items, order, .. } = &mut *self.state();
+        if let Some(item) = items.get(key) {
+            // First, since a comparison may panic: then the item stays.
+            order.remove(&item.rank);
+        }
+        items.remove(key).map(|item| item.entry).ok_or_else(|| Error::NotInHeap { key: key.clone() })
     }
 
     /// Takes the first entry out, if there is one.
@@ -203,26 +208,26 @@ impl<T, P: Ord + Clone> State<T, P> {
     /// An entry that takes another one's place keeps its turn among equal priorities.
     fn put(&mut self, priority: P, entry: Entry<T>) -> Option<Entry<T>> {
         let key = entry.key().clone();
-        let old = self.items.remove(&key);
-        let turn = match &old {
-            Some(item) => {
-                self.order.remove(&item.rank);
-                item.rank.1
-            }
-            None => {
-                self.next += 1;
-                self.next
-            }
-        };
+        let former = self.items.get(&key).map(|item| &item.rank);
+        let turn = former.map_or(self.next + 1, |(_, turn)| *turn);
         let rank = (priority, turn);
-        self.order.insert(rank.clone(), key.clone());
-        self.items.insert(key, Item { entry, rank });
-        old.map(|item| item.entry)
+        // Cloning and comparing priorities is the user's code, and may panic: then the item stays as it was.
+        let has_moved = self.order.insert(rank.clone(), key.clone()).is_none();
+        if let Some(former) = former.filter(|_| has_moved) {
+            self.order.remove(former);
+        }
+        self.next = self.next.max(turn);
+        self.items.insert(key, Item { entry, rank }).map(|old| old.entry)
     }
 
     fn pop(&mut self) -> Option<Entry<T>> {
-        let (_, key) = self.order.pop_first()?;
-        self.items.remove(&key).map(|item| item.entry)
+        loop {
+            let (_, key) = self.order.pop_first()?;
+            // A place of which a comparison that panicked took the item away, or gave it another, leads to nothing.
+            if let Some(item) = self.items.remove(&key) {
+                return Some(item.entry);
+            }
+        }
     }
 }
 

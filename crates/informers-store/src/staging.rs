@@ -1,6 +1,7 @@
 //! Index values on their way into the store: computed before the lock is taken, dropped after it is released.
 
 use std::hash::Hash;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use informers_core::{Entry, ObjectKey};
@@ -80,15 +81,21 @@ where
     }
 
     fn finish(&mut self, errors: &mut Vec<IndexError>) {
-        self.values.clear();
         self.ends.clear();
         self.next = 0;
-        self.trash.clear();
+        discard(&mut self.values);
+        discard(&mut self.trash);
         let name = self.definition.name();
         for (key, panic) in std::mem::take(&mut self.panics) {
             errors.push(IndexError::new(&key, name, panicking_eq(&*panic)));
         }
     }
+}
+
+/// Drops values, which runs the user's code. A panic of it, which the panic hook tells of, must not leave this or
+/// another area with values that the next batch would take for its own.
+fn discard<V>(values: &mut Vec<V>) {
+    let _ = catch_unwind(AssertUnwindSafe(|| values.clear()));
 }
 
 /// The staging areas of all indexes of a store, in their order.

@@ -1,12 +1,14 @@
-//! Values of an index whose `Hash` or `Eq` panics.
+//! Values of an index whose `Hash`, `Eq` or `Drop` panics, and priorities whose `Ord` does.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::cell::Cell;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use informers_core::{Entry, ObjectKey};
-use informers_store::{Index, StoreWriter, Write};
+use informers_store::{Heap, Index, StoreWriter, Write};
 use proptest::prelude::*;
 
 thread_local! {
@@ -96,6 +98,97 @@ fn a_value_whose_hash_or_eq_panics_costs_its_object_its_place_in_the_index() {
     assert!(with_fuse(0, || writer.install(pending)).is_ok());
     assert_eq!(names(&other, 7).len(), 2);
     assert_eq!(writer.index_errors().total, 6);
+}
+
+/// Panics once when it is dropped, if it is 13 and its turn has come.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Sticky(u8);
+
+impl Drop for Sticky {
+    fn drop(&mut self) {
+        if self.0 == 13 && FUSE.take().is_some() {
+            panic!("cannot be dropped");
+        }
+    }
+}
+
+#[test]
+fn a_value_whose_drop_panics_puts_no_index_out_of_step() {
+    let mut writer = StoreWriter::new();
+    let store = writer.reader();
+    let values = |entry: &Entry<Object>| entry.iter().copied().map(Sticky).collect::<Vec<_>>();
+    let (sticky, pending) = store.define_index(None, values).unwrap();
+    assert!(writer.install(pending).is_ok());
+    let (plain, pending) = store.define_index(None, |entry: &Entry<Object>| entry.to_vec()).unwrap();
+    assert!(writer.install(pending).is_ok());
+    // What is dropped: the second copy of a staged value, one that nobody has any more, and one of a batch.
+    let rounds: [(&[u8], &[u8]); 3] = [(&[13], &[13]), (&[13], &[5]), (&[13, 13], &[13, 13, 6])];
+    for (before, after) in rounds {
+        writer.insert(entry("a", before));
+        FUSE.set(Some(0));
+        writer.insert(entry("a", after));
+        FUSE.set(None);
+        writer.apply(vec![Write::Insert(entry("b", &[7])), Write::Insert(entry("c", &[8]))]);
+        for value in 0..20 {
+            let mut expected = vec![("a", after), ("b", &[7]), ("c", &[8])];
+            expected.retain(|(_, values)| values.contains(&value));
+            let expected: Vec<_> = expected.iter().map(|(name, _)| ObjectKey::cluster(name)).collect();
+            assert_eq!(sticky.keys(&Sticky(value)), expected, "value {value} after {after:?}");
+            assert_eq!(plain.keys(&value), expected, "value {value} after {after:?}");
+        }
+    }
+}
+
+impl Ord for Touchy {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // Comparing for equality burns the fuse.
+        if self == other { Ordering::Equal } else { self.0.cmp(&other.0) }
+    }
+}
+
+impl PartialOrd for Touchy {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Whichever comparison panics, in whatever call: every item that was in, and not in the hands of that call, comes out once.
+#[test]
+fn a_heap_loses_nothing_to_a_priority_that_cannot_be_compared() {
+    type Call = fn(&Heap<Object, Touchy>);
+    let calls: [Call; 4] = [
+        |heap| drop(heap.add(entry("new", &[3]))),
+        |heap| drop(heap.add(entry("c", &[0]))),
+        |heap| drop(heap.add_all(vec![entry("b", &[9]), entry("f", &[1])])),
+        |heap| drop(heap.delete(&ObjectKey::cluster("d"))),
+    ];
+    for (number, call) in calls.into_iter().enumerate() {
+        for fuse in 0.. {
+            let heap = Heap::new(|entry: &Entry<Object>| Touchy(entry[0]));
+            heap.add_all(
+                ["a", "b", "c", "d", "e"].iter().zip(1..).map(|(name, n)| entry(name, &[n])).collect(),
+            )
+            .unwrap();
+            FUSE.set(Some(fuse));
+            let panicked = catch_unwind(AssertUnwindSafe(|| call(&heap))).is_err();
+            FUSE.set(None);
+            let mut popped: Vec<_> =
+                std::iter::from_fn(|| heap.try_pop()).map(|entry| entry.key().clone()).collect();
+            popped.sort();
+            popped.retain(|key| !["new", "f"].contains(&key.name()));
+            let expected: &[&str] =
+                if number == 3 && !panicked { &["a", "b", "c", "e"] } else { &["a", "b", "c", "d", "e"] };
+            assert_eq!(
+                popped,
+                expected.iter().map(|name| ObjectKey::cluster(name)).collect::<Vec<_>>(),
+                "call {number}, fuse {fuse}"
+            );
+            assert!(heap.is_empty(), "call {number}, fuse {fuse}");
+            if !panicked {
+                break;
+            }
+        }
+    }
 }
 
 proptest! {

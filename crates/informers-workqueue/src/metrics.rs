@@ -1,5 +1,6 @@
 //! The hook for metrics: one object for each queue, with client-go's names and meanings.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -106,17 +107,25 @@ pub(crate) fn report(metrics: &Arc<dyn Metrics>, observations: &[Observation]) {
     for observation in observations {
         match *observation {
             Observation::Added => {
-                metrics.added();
-                metrics.depth_increased();
+                measure(metrics, |metrics| metrics.added());
+                measure(metrics, |metrics| metrics.depth_increased());
             }
             Observation::Taken { queued_for } => {
-                metrics.depth_decreased();
+                measure(metrics, |metrics| metrics.depth_decreased());
                 if let Some(duration) = queued_for {
-                    metrics.queue_duration(duration);
+                    measure(metrics, |metrics| metrics.queue_duration(duration));
                 }
             }
-            Observation::Finished { worked_for } => metrics.work_duration(worked_for),
-            Observation::Retried => metrics.retried(),
+            Observation::Finished { worked_for } => {
+                measure(metrics, |metrics| metrics.work_duration(worked_for));
+            }
+            Observation::Retried => measure(metrics, |metrics| metrics.retried()),
         }
     }
+}
+
+/// A measurement that panics, which the panic hook tells of, costs itself only: the key that it is about may be between
+/// the queue and its guard, or in a guard that is dropped while its worker panics.
+pub(crate) fn measure(metrics: &Arc<dyn Metrics>, call: impl FnOnce(&dyn Metrics)) {
+    let _ = catch_unwind(AssertUnwindSafe(|| call(&**metrics)));
 }

@@ -215,25 +215,29 @@ impl<T: Eq + Hash + Clone, S: Storage<T>> Machine<T, S> {
             }
             return;
         }
-        slot.dirty = true;
-        let push = !slot.processing;
+        if slot.processing {
+            slot.dirty = true;
+        } else {
+            self.push(index);
+        }
         if let Some(times) = self.times_of(index) {
             times.added.get_or_insert(at);
         }
         self.observe(Observation::Added);
-        if push {
-            self.push(index);
-        }
     }
 
     fn push(&mut self, index: usize) {
         let Some(slot) = self.slots.get_mut(index) else { return };
-        self.pushes += 1;
-        slot.push = self.pushes;
-        slot.queued += 1;
+        // The user's code, if the storage is his. Where it panics, that turn is lost, but not the key: it is dirty only
+        // once it is queued, so the next add queues it.
+        slot.dirty = false;
         if let Some(key) = slot.key() {
             self.storage.push(Ticket(index), key);
         }
+        slot.dirty = true;
+        self.pushes += 1;
+        slot.push = self.pushes;
+        slot.queued += 1;
     }
 
     /// Adds the key once `delay` has passed; at once if it is zero. Of several delays of one key the earliest wins.

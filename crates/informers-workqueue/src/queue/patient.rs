@@ -1,7 +1,7 @@
 //! A lock for very short calls.
 
 use std::hint::spin_loop;
-use std::sync::{self, LockResult, MutexGuard};
+use std::sync::{self, LockResult, MutexGuard, TryLockError};
 
 /// How often to look before going to sleep, and how long to keep away at first; each time twice as long. All in all
 /// less than 0.1 ms.
@@ -23,7 +23,9 @@ impl<T> Mutex<T> {
     pub(super) fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
         match self.0.try_lock() {
             Ok(guard) => Ok(guard),
-            Err(_) => self.wait(),
+            // Its error has the guard: waiting beside it would be waiting for oneself.
+            Err(TryLockError::Poisoned(poisoned)) => Err(poisoned),
+            Err(TryLockError::WouldBlock) => self.wait(),
         }
     }
 

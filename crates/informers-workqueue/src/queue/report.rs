@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::WorkQueue;
 use super::shared::Shared;
+use crate::metrics;
 
 /// client-go's period.
 const DEFAULT_PERIOD: Duration = Duration::from_millis(500);
@@ -48,8 +49,8 @@ impl<T: Clone + Eq + Hash> WorkQueue<T> {
             state.machine.advance(now);
             state.machine.unfinished_work(now)
         });
-        metrics.unfinished_work(total);
-        metrics.longest_running_processor(longest);
+        metrics::measure(metrics, |metrics| metrics.unfinished_work(total));
+        metrics::measure(metrics, |metrics| metrics.longest_running_processor(longest));
     }
 
     /// Calls [`report_metrics`](Self::report_metrics) each `period` (`None`: 500 ms, as client-go) until the shutdown
