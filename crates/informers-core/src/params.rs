@@ -74,7 +74,8 @@ pub struct ListParams {
 }
 
 impl ListParams {
-    /// The list at `version`, in one page.
+    /// The list at `version`, in one page. The empty version is the newest, read by a quorum; `"0"` is any that the server has
+    /// in its cache, for which it may send everything in one page, whatever the limit.
     #[must_use]
     pub fn first(version: ResourceVersion) -> Self {
         Self { start: ListStart::Version { version, version_match: None }, limit: 0 }
