@@ -1,6 +1,8 @@
-//! What users hand in may panic: measurements, and the storage of queued keys.
+//! What users hand in may panic: keys, measurements, and the storage of queued keys.
 #![allow(clippy::unwrap_used)] // helpers of tests may panic too
 
+use std::cell::Cell;
+use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -117,5 +119,65 @@ async fn a_storage_that_panics_costs_one_turn_and_not_the_key() {
     assert_eq!((queue.len(), queue.processing_len()), (0, 0));
     queue.add(key).unwrap();
     assert_eq!(*queue.get().await.unwrap(), "a");
+    queue.shut_down_with_drain().await.unwrap();
+}
+
+thread_local! {
+    static BROKEN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// All have one hash. Comparing and cloning panic while it is told to.
+#[derive(Debug)]
+struct Touchy(u8);
+
+fn look() {
+    assert!(!BROKEN.get(), "cannot be looked at");
+}
+
+impl Clone for Touchy {
+    fn clone(&self) -> Self {
+        look();
+        Self(self.0)
+    }
+}
+
+impl PartialEq for Touchy {
+    fn eq(&self, other: &Self) -> bool {
+        look();
+        self.0 == other.0
+    }
+}
+
+impl Eq for Touchy {}
+
+impl Hash for Touchy {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        0.hash(state);
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_panics_costs_one_turn_and_not_the_queue() {
+    let queue = WorkQueue::new();
+    let while_broken = |call: &dyn Fn()| {
+        BROKEN.set(true);
+        assert!(catch_unwind(AssertUnwindSafe(call)).is_err());
+        BROKEN.set(false);
+    };
+    queue.add(Touchy(1)).unwrap();
+    // Compared when another of its hash is added.
+    while_broken(&|| queue.add(Touchy(2)).unwrap());
+    assert_eq!(queue.len(), 1);
+    // Cloned when it is taken: that turn is lost.
+    while_broken(&|| drop(spawn(queue.get()).poll()));
+    assert_eq!((queue.len(), queue.processing_len()), (0, 0));
+    // Compared when it is finished: it stays taken.
+    queue.add(Touchy(1)).unwrap();
+    let key = queue.get().await.unwrap().into_key();
+    while_broken(&|| queue.done(&key).unwrap());
+    assert_eq!(queue.processing_len(), 1);
+    queue.done(&key).unwrap();
+    queue.add(Touchy(2)).unwrap();
+    assert_eq!(queue.get().await.unwrap().0, 2);
     queue.shut_down_with_drain().await.unwrap();
 }
