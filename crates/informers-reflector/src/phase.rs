@@ -76,7 +76,7 @@ fn obstacle(failure: ErrorKind) -> &'static str {
         ErrorKind::ConnectionRefused => "the server cannot be reached",
         ErrorKind::ConnectionLost => "the connection to the server broke",
         ErrorKind::Timeout => "the server does not answer in time",
-        ErrorKind::Unauthorized => "the server does not accept the credentials",
+        ErrorKind::Unauthorized => "no credentials that the server accepts",
         ErrorKind::Forbidden => "not permitted to read the resource",
         ErrorKind::NotFound => "the server does not know the resource",
         ErrorKind::TooManyRequests => "the server asks for patience",
