@@ -53,8 +53,8 @@ fn a_waiting_handler_gets_every_event_and_then_the_end() {
     model(|policy| {
         let delivery = handler(policy);
         let calls = run(&delivery);
-        delivery.deliver([added("a", false)], Instant::now());
-        delivery.deliver([added("b", false)], Instant::now());
+        delivery.deliver(1, [added("a", false)], Instant::now());
+        delivery.deliver(1, [added("b", false)], Instant::now());
         delivery.drain();
         assert_eq!(calls.join().unwrap(), 2);
     });
@@ -80,8 +80,8 @@ fn what_is_merged_while_the_handler_takes_adds_up() {
             }
         });
         let last = Entry::keyed(ObjectKey::cluster("a"), 0);
-        delivery.deliver([added("a", false)], Instant::now());
-        delivery.deliver([Event::Deleted { last, how: Deletion::Observed }], Instant::now());
+        delivery.deliver(1, [added("a", false)], Instant::now());
+        delivery.deliver(1, [Event::Deleted { last, how: Deletion::Observed }], Instant::now());
         delivery.drain();
         assert!(!heard.join().unwrap(), "the object is gone");
     });
@@ -94,7 +94,7 @@ fn a_removal_ends_the_handler_whatever_is_delivered_meanwhile() {
         let calls = run(&delivery);
         let pipeline = thread::spawn({
             let delivery = Arc::clone(&delivery);
-            move || drop(delivery.deliver([added("a", false)], Instant::now()))
+            move || drop(delivery.deliver(1, [added("a", false)], Instant::now()))
         });
         delivery.remove();
         // Whoever closes the handler may count on no call after this.
@@ -147,7 +147,7 @@ fn a_handler_is_synced_when_it_has_returned_and_the_list_is_complete() {
         let delivery = handler(policy);
         let waiter = waiter(wait(&delivery.sync_state()));
         let calls = run(&delivery);
-        delivery.deliver([added("a", true)], Instant::now());
+        delivery.deliver(1, [added("a", true)], Instant::now());
         delivery.complete_initial();
         assert!(waiter.join().unwrap().is_ok());
         assert_eq!(delivery.status(Instant::now()).delivered, 1);

@@ -124,8 +124,8 @@ impl<T: Send + Sync + 'static> Pipeline<T> {
                 Audience::Syncing => syncing.contains(id),
             };
             let heard = events.iter().filter(|(audience, _)| hears(*audience)).map(|(_, event)| event);
-            delivery.reserve(heard.clone().count());
-            self.measure(delivery, &delivery.deliver(heard.cloned(), now));
+            let count = heard.clone().count();
+            self.measure(delivery, &delivery.deliver(count, heard.cloned(), now));
         }
     }
 
@@ -155,9 +155,9 @@ impl<T: Send + Sync + 'static> Pipeline<T> {
     fn add(&mut self, delivery: Arc<Delivery<T>>, runner: Runner<T>) {
         let now = clock::now();
         let present = self.processor.writer().reader().list();
-        delivery.reserve(present.len());
+        let count = present.len();
         let shown = present.into_iter().map(|object| Event::Added { object, initial: true });
-        self.measure(&delivery, &delivery.deliver(shown, now));
+        self.measure(&delivery, &delivery.deliver(count, shown, now));
         if self.is_synced() {
             delivery.complete_initial();
         }

@@ -92,16 +92,13 @@ impl<T> Delivery<T> {
         self.resync
     }
 
-    /// Makes room for so many events, which are about to be delivered.
-    pub(crate) fn reserve(&self, events: usize) {
-        let mut state = self.state.lock();
-        if state.phase == Phase::Open {
-            state.backlog.reserve(events);
-        }
-    }
-
-    /// Appends events; after removal they vanish.
-    pub(crate) fn deliver(&self, events: impl IntoIterator<Item = Event<T>>, now: Instant) -> Delivered {
+    /// Appends events, `count` of them, for which room is made at once; after removal they vanish.
+    pub(crate) fn deliver(
+        &self,
+        count: usize,
+        events: impl IntoIterator<Item = Event<T>>,
+        now: Instant,
+    ) -> Delivered {
         // Merging and dropping events drops objects, which is the user's code: not under the lock.
         let mut left = Vec::new();
         let mut state = self.state.lock();
@@ -109,6 +106,7 @@ impl<T> Delivery<T> {
             return Delivered { waiting: 0, dropped: 0 };
         }
         let dropped_before = state.backlog.dropped();
+        state.backlog.reserve(count);
         for event in events {
             state.backlog.push(event, now, &mut left);
         }

@@ -49,7 +49,7 @@ fn fallen_out(policy: BacklogPolicy) -> usize {
             added("b"),
             updated("b"),
         ] {
-            delivery.deliver([event], Instant::now());
+            delivery.deliver(1, [event], Instant::now());
         }
         let _ = done.send(drops.load(Ordering::SeqCst));
     });
