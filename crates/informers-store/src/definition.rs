@@ -96,10 +96,11 @@ impl<T, V: Hash> Definition<T, V> {
         self.values(entry, values)?;
         let start = staged.len();
         let hashed = catch_unwind(AssertUnwindSafe(|| {
+            let hashed = |value| (self.hash(&value), Some(value));
             match &mut **values {
                 // Most indexes have one value for an object.
-                [_] => staged.extend(values.pop().map(|value| (self.hash(&value), Some(value)))),
-                _ => staged.extend(values.drain(..).map(|value| (self.hash(&value), Some(value)))),
+                [_] => staged.extend(values.pop().map(hashed)),
+                _ => staged.extend(values.drain(..).map(hashed)),
             }
         }));
         hashed.map_err(|panic| {
